@@ -52,8 +52,9 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 // MARK: - The rooms
 
 /// A library room under `Shared/`.
-func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Shared/\(name)", swiftSettings: swiftSettings)
+func room(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Shared/\(name)", exclude: exclude, swiftSettings: swiftSettings)
 }
 
 /// A system-library room: a module map and a shim, nothing else.
@@ -127,37 +128,44 @@ let package = Package(
         room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
         room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
         room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
         room("HTTPSFetch", ["CCurl", logging]),
-        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle]),
+        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
         room("DecisionLog", ["PushProtocol", "Postgres"]),
+        room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
         room(
             "PushSending",
-            ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
-        room("PushWires", ["PushProtocol", "PushSending"]),
+            ["Providers", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
         room("TokenEncryption", ["PushProtocol", crypto]),
         room(
             "ServiceKit",
             [
-                "CAllocator", "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes,
-                logging, metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
+                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
+                lifecycle, unixSignals, yams, nioCore,
             ]),
         room(
-            "HTTPGate",
+            "ServiceConnections",
+            ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
+        room(
+            "HTTPAuth",
             [
-                "PushProtocol", "Postgres", "HTTPSFetch", "ServiceKit", hummingbird, httpTypes, jwtKit, crypto, logging,
+                "PushProtocol", "Postgres", "HTTPSFetch", "ServiceConnections", "ServiceKit", hummingbird, httpTypes,
+                jwtKit, crypto, logging,
                 metrics, lifecycle, nioCore, nioHTTPTypes,
             ]),
 
         service(
             "TokenRegistry",
             [
-                "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "PushProtocol",
                 hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
             [
-                "ServiceKit", "HTTPGate", "DecisionLog", "PushWires", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+                "Postgres", "PushProtocol",
                 hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ],
             data: [
@@ -168,50 +176,61 @@ let package = Package(
         service(
             "APNsSender",
             [
-                "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509,
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "HTTP2", jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "Feedback",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics, lifecycle,
+                "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics,
+                lifecycle,
                 configuration,
             ], data: ["Storage/Migrations", "README.md"]),
         service(
             "Pushctl",
             [
-                "ServiceKit", "DecisionLog", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+                "Messaging", "AMQP",
+                "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ], data: ["README.md"]),
         service(
             "ProviderSimulator",
             [
-                "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras, x509, asn1,
+                "ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras,
+                x509, asn1,
                 logging, lifecycle, nioCore,
             ], data: ["README.md"], embedded: ["API/Wall/wall.html", "API/Wall/wall.css", "API/Wall/wall.js"]),
 
         .target(
             name: "TestSupport",
             dependencies: [
-                "AMQP", "HTTP2", "HTTPSFetch", "HTTPGate", "Postgres", "Messaging", "PushProtocol", "ServiceKit",
+                "AMQP", "HTTP2", "HTTP2Server", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol",
+                "ServiceConnections", "ServiceKit",
                 jwtKit, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
             swiftSettings: swiftSettings),
         bench("PushEngine", ["HTTP2", logging]),
-        bench("Micro", ["AMQP", "Messaging", "PushProtocol", "PushSending", "TokenEncryption", logging, lifecycle]),
+        bench(
+            "Micro",
+            [
+                "AMQP", "Messaging", "PushProtocol", "Providers", "PushSending", "TokenEncryption", logging, lifecycle,
+            ]),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
         tests("Postgres", ["Postgres", "TestSupport", logging]),
-        tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
+        tests("HTTP2", ["HTTP2", "HTTP2Server", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
         tests(
             "Messaging",
@@ -221,27 +240,36 @@ let package = Package(
         tests(
             "PushSending",
             [
-                "PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
+                "PushSending", "Providers", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
                 metricsTestKit, jwtKit,
             ]),
         tests("TokenEncryption", ["TokenEncryption", "PushProtocol", "TestSupport"]),
-        tests("PushWires", ["PushWires", "PushSending", "PushProtocol", "TestSupport"]),
+        tests("Providers", ["Providers", "PushProtocol", "TestSupport"]),
         tests(
             "ServiceKit",
             [
-                "ServiceKit", "SampleService", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
+                "ServiceConnections", "ServiceKit", "SampleService", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "TestSupport", logging,
                 metrics, coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
             ]),
         tests(
-            "HTTPGate",
+            "ServiceConnections",
             [
-                "HTTPGate", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging, nioCore,
+                "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
+                logging, metrics, coreMetrics, configuration, lifecycle,
+            ]),
+        tests(
+            "HTTPAuth",
+            [
+                "HTTPAuth", "HTTPSFetch", "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", jwtKit,
+                logging, nioCore,
                 nioEmbedded, nioHTTPTypes, httpTypes,
             ]),
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "TokenRegistry", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+                "Postgres",
                 "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, configuration, nioCore,
             ]),
@@ -249,14 +277,16 @@ let package = Package(
         tests(
             "Rules",
             [
-                "Rules", "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,
             ], data: ["Products/Golden"]),
         tests(
             "APNsSender",
             [
-                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
+                "APNsSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
+                "Messaging", "HTTP2", "HTTP2Server",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, configuration, lifecycle,
                 nioPosix,
@@ -264,7 +294,8 @@ let package = Package(
         tests(
             "FCMSender",
             [
-                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
+                "FCMSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
+                "Messaging", "HTTP2", "HTTP2Server",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
                 configuration, lifecycle, nioPosix,
@@ -272,25 +303,29 @@ let package = Package(
         tests(
             "Feedback",
             [
-                "Feedback", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
+                "Feedback", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "TestSupport", logging,
                 configuration,
             ]),
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPGate", "PushSending", "ServiceKit", "AMQP",
-                "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras, logging,
+                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
+                "ServiceKit", "AMQP",
+                "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
+                logging,
             ]),
         tests(
             "ProviderSimulator",
             [
-                "ProviderSimulator", "ServiceKit", "HTTP2", "PushProtocol", "TestSupport", hummingbird,
+                "ProviderSimulator", "ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol", "TestSupport", hummingbird,
                 hummingbirdTesting, httpTypes, jwtKit, crypto, cryptoExtras, logging, lifecycle, nioCore, nioPosix,
             ]),
         tests(
             "Deploy",
             [
-                "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+                "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules",
+                "APNsSender", "FCMSender",
                 "Feedback", "Pushctl", "ProviderSimulator", yams,
             ]),
     ]

@@ -1,47 +1,47 @@
 import HTTP2
 import Logging
 import NIOCore
+import Providers
 import PushProtocol
 import PushSending
-import PushWires
 import ServiceKit
 
-/// Every configured app's way to APNs, on each of its environments.
+/// The gateways of all configured apps to APNs, one for each environment.
 ///
-/// Apple binds a connection to the key or certificate that was first used on it, and counts the tokens a key signs. So
-/// there is one client for each of them and host, and one token source for each key, whoever shares them.
+/// Apple binds a connection to the first key or certificate used on it, and limits the token rate of each key.
+/// Therefore apps that share a credential share one client for each host, and one token source for each key.
 struct APNsGateways {
-    private(set) var byLane: [LaneKey: ProviderGateway] = [:]
-    /// Where each app's pushes are handled: on the loop of its key's or certificates' connections.
+    private(set) var byRoute: [ProviderRoute: ProviderGateway] = [:]
+    /// The event loop of the credential's connections, on which the app's pushes are handled.
     private(set) var executors: [AppID: any TaskExecutor] = [:]
-    /// The lanes whose key or certificate is of no use, and why.
-    private(set) var unusable: [LaneKey: String] = [:]
+    /// The routes with an unusable key or certificate, and the reasons.
+    private(set) var unusable: [ProviderRoute: String] = [:]
 
     private let settings: APNsSettings
     private var loops: EventLoopExecutors
     private let clock: SenderClock
     private let logger: Logger
-    private var executorsOfKeys: [ProviderToken: EventLoopExecutor] = [:]
-    private var sources: [ProviderToken: CredentialCache] = [:]
-    private var files: [ProviderToken: CredentialFile<String>] = [:]
-    private var transports: [KeyConnection: HTTP2Transport] = [:]
-    private var lanesOfKey: [ProviderToken: [LaneKey]] = [:]
-    private var certificates: [CertificateConnection: CertifiedConnection] = [:]
-    private var lanesOfCertificate: [CertificateConnection: [LaneKey]] = [:]
+    private var executorsOfKeys: [ProviderTokenSigner: EventLoopExecutor] = [:]
+    private var sources: [ProviderTokenSigner: CredentialCache] = [:]
+    private var files: [ProviderTokenSigner: CredentialFile<String>] = [:]
+    private var transports: [SigningKeyConnectionKey: HTTP2Transport] = [:]
+    private var routesOfKey: [ProviderTokenSigner: [ProviderRoute]] = [:]
+    private var certificates: [CertificateConnectionKey: CertificateTransport] = [:]
+    private var routesOfCertificate: [CertificateConnectionKey: [ProviderRoute]] = [:]
 
-    private struct KeyConnection: Hashable {
-        let key: ProviderToken
+    private struct SigningKeyConnectionKey: Hashable {
+        let key: ProviderTokenSigner
         let environment: ProviderEnvironment
     }
 
-    private struct CertificateConnection: Hashable {
+    private struct CertificateConnectionKey: Hashable {
         let files: APNsCertificate
-        /// A certificate is one app's; whether this one is, it says itself.
+        /// A certificate belongs to one app and states its topics.
         let topic: String
         let environment: ProviderEnvironment
     }
 
-    /// Mints a token with every key and reads every certificate, so that one that is of no use is known from the start.
+    /// Mints a token with every key and reads every certificate, so an unusable credential is reported at start.
     init(
         apps: AppCatalog, settings: APNsSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         logger: Logger
@@ -65,21 +65,21 @@ struct APNsGateways {
     }
 
     private mutating func add(_ app: AppID, _ apns: APNsAppConfiguration, _ key: APNsSigningKey) async throws {
-        let key = ProviderToken(keyID: key.keyID, teamID: key.teamID, keyFile: key.keyFile)
+        let key = ProviderTokenSigner(keyID: key.keyID, teamID: key.teamID, keyFile: key.keyFile)
         let file = files[key] ?? key.file(clock: clock)
         files[key] = file
-        _ = await file.look()
+        _ = await file.reload()
         let source = sources[key] ?? key.source(file, clock: clock)
         sources[key] = source
         let executor = executorsOfKeys[key] ?? loops.next()
         executorsOfKeys[key] = executor
         executors[app] = executor
         for environment in apns.environments.sorted() {
-            let lane = LaneKey(app: app, environment: environment)
-            unusable[lane] = file.problem.map { "\($0)" }
-            lanesOfKey[key, default: []].append(lane)
-            byLane[lane] = ProviderGateway(
-                wire: APNsWire(topic: apns.topic), credentials: source,
+            let route = ProviderRoute(app: app, environment: environment)
+            unusable[route] = file.problem.map { "\($0)" }
+            routesOfKey[key, default: []].append(route)
+            byRoute[route] = ProviderGateway(
+                codec: APNsCodec(topic: apns.topic), credentials: source,
                 transport: try transport(key, environment, on: executor.eventLoop),
                 clock: clock)
         }
@@ -89,41 +89,41 @@ struct APNsGateways {
         _ app: AppID, _ apns: APNsAppConfiguration, _ files: APNsCertificate, _ environment: ProviderEnvironment,
         on eventLoop: any EventLoop
     ) async throws {
-        let lane = LaneKey(app: app, environment: environment)
-        let key = CertificateConnection(files: files, topic: apns.topic, environment: environment)
+        let route = ProviderRoute(app: app, environment: environment)
+        let key = CertificateConnectionKey(files: files, topic: apns.topic, environment: environment)
         let connection = try certificates[key] ?? connection(key, on: eventLoop)
         certificates[key] = connection
-        lanesOfCertificate[key, default: []].append(lane)
-        _ = await connection.look()
-        unusable[lane] = connection.problem?.description
-        byLane[lane] = ProviderGateway(
-            wire: APNsWire(topic: apns.topic) { .certificate(topics: connection.certificate?.topics) },
+        routesOfCertificate[key, default: []].append(route)
+        _ = await connection.reload()
+        unusable[route] = connection.problem?.description
+        byRoute[route] = ProviderGateway(
+            codec: APNsCodec(topic: apns.topic) { .certificate(topics: connection.certificate?.topics) },
             credentials: connection, transport: connection, clock: clock)
     }
 
-    /// The connections of keys and certificates.
+    /// The clients of all keys and certificates.
     var clients: [ProviderClient] {
         let ofKeys = transports.map { connection, transport in
-            let lanes = lanesOfKey[connection.key, default: []].filter { $0.environment == connection.environment }
-            return ProviderClient(apps: lanes.map(\.app), environment: connection.environment) { transport.client }
+            let routes = routesOfKey[connection.key, default: []].filter { $0.environment == connection.environment }
+            return ProviderClient(apps: routes.map(\.app), environment: connection.environment) { transport.client }
         }
         return ofKeys
             + certificates.map { key, connection in
-                let apps = lanesOfCertificate[key, default: []].map(\.app)
+                let apps = routesOfCertificate[key, default: []].map(\.app)
                 return ProviderClient(apps: apps, environment: key.environment) { connection.client }
             }
     }
 
-    /// The files of keys and certificates, each with its lanes, and how a changed one is put into force.
-    var watched: [CredentialWatch.Entry] {
-        watchedKeys + certificates.map { .init(file: $1, lanes: lanesOfCertificate[$0, default: []]) }
+    /// The credential files, their routes and the action when a file changes.
+    var watched: [CredentialWatcher.WatchedFile] {
+        watchedKeys + certificates.map { .init(file: $1, routes: routesOfCertificate[$0, default: []]) }
     }
 
-    private var watchedKeys: [CredentialWatch.Entry] {
+    private var watchedKeys: [CredentialWatcher.WatchedFile] {
         files.compactMap { key, file in
             guard let source = sources[key] else { return nil }
             let transports = transports.filter { $0.key.key == key }.map(\.value)
-            return .init(file: file, lanes: lanesOfKey[key, default: []]) {
+            return .init(file: file, routes: routesOfKey[key, default: []]) {
                 source.renew()
                 for transport in transports { transport.reconnect(from: transport.generation) }
             }
@@ -131,12 +131,13 @@ struct APNsGateways {
     }
 
     private mutating func transport(
-        _ key: ProviderToken, _ environment: ProviderEnvironment, on eventLoop: any EventLoop
+        _ key: ProviderTokenSigner, _ environment: ProviderEnvironment, on eventLoop: any EventLoop
     ) throws -> HTTP2Transport {
-        let connection = KeyConnection(key: key, environment: environment)
+        let connection = SigningKeyConnectionKey(key: key, environment: environment)
         if let known = transports[connection] { return known }
         var configuration = settings.client
-        // With provider tokens APNs takes one stream until a request has proved itself (A.3).
+        // With provider tokens, APNs allows one stream until the first request is accepted (Apple: Sending
+        // notification requests to APNs).
         configuration.startsWithOneStream = true
         let client = try HTTP2Client(
             endpoint: try endpoint(environment), configuration: configuration, eventLoopGroup: eventLoop,
@@ -147,10 +148,10 @@ struct APNsGateways {
     }
 
     private func connection(
-        _ key: CertificateConnection, on eventLoop: any EventLoop
-    ) throws -> CertifiedConnection {
+        _ key: CertificateConnectionKey, on eventLoop: any EventLoop
+    ) throws -> CertificateTransport {
         let endpoint = try endpoint(key.environment)
-        return CertifiedConnection(key.files, topic: key.topic) {
+        return CertificateTransport(key.files, topic: key.topic) {
             [settings, logger] certificate throws(HTTP2Error) -> HTTP2Client in
             var endpoint = endpoint
             endpoint.tls.clientCertificate = certificate
@@ -161,7 +162,7 @@ struct APNsGateways {
 
     private func endpoint(_ environment: ProviderEnvironment) throws -> HTTP2Endpoint {
         guard let endpoint = settings.endpoints[environment] else {
-            throw ConfigurationError("no host is known for the environment \(environment.rawValue)")
+            throw ConfigurationError("no APNs host is configured for the environment \(environment.rawValue)")
         }
         return endpoint
     }

@@ -2,19 +2,20 @@ import HTTP2
 import PushProtocol
 import ServiceKit
 
-/// Where APNs is, and how many connections may be held to it.
+/// The APNs endpoints and the connection limit.
 struct APNsSettings {
     static let productionURL = ConfigurationKey(
         "APNS_URL", .url(schemes: ["https"]), default: "https://api.push.apple.com",
-        summary: "Where pushes to production registrations go.")
+        summary: "The URL for pushes to production registrations.")
     static let sandboxURL = ConfigurationKey(
         "APNS_SANDBOX_URL", .url(schemes: ["https"]), default: "https://api.sandbox.push.apple.com",
-        summary: "Where pushes to development registrations go.")
+        summary: "The URL for pushes to development registrations.")
     static let caFile = ConfigurationKey(
-        "PROVIDER_CA_FILE", .file, summary: "PEM certificates the provider is trusted by; the system's when absent.")
+        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent."
+    )
     static let connections = ConfigurationKey(
         "APNS_CONNECTIONS", .integer(1...64), default: "4",
-        summary: "The most connections to one host with one signing key.")
+        summary: "Maximum connections to one host with one signing key.")
 
     static let keys: [ConfigurationKey] = [productionURL, sandboxURL, caFile, connections]
 

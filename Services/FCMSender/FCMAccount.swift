@@ -1,44 +1,43 @@
 import HTTP2
 import Logging
+import Providers
 import PushProtocol
 import PushSending
-import PushWires
 import Synchronization
 
-/// One service account: its access tokens and its connections, shared by all apps that name its file, and the way to its
-/// project.
+/// A Google service account with its access tokens, connections and project. Apps that name the same file share it.
 ///
-/// Which project that is stands in the file; as long as that is of no use nothing is sent. Once known, the project stays for
-/// the life of the process; another account of it is taken up when the file changes, and one that is of no use leaves the
-/// old one in force.
+/// The file states the project; nothing is sent until the file is valid. The project is then fixed until the process
+/// ends. A changed file is loaded while running if its account belongs to the same project; an invalid file keeps the
+/// former account.
 final class FCMAccount: Sendable {
     let client: HTTP2Client
-    private let joinQuota: @Sendable (_ project: String) -> QuotaGate
+    private let joinQuota: @Sendable (_ project: String) -> QuotaLimiter
     private let tokenURL: String?
     private let deadline: Duration
-    private let call: AccessToken.Call
+    private let call: AccessTokenProvider.Call
     private let clock: SenderClock
-    /// The account that is in force; see ``CredentialWatch``.
+    /// The account in use; see ``CredentialWatcher``.
     let file: CredentialFile<ServiceAccount>
-    private let way = Mutex<Way?>(nil)
+    private let connection = Mutex<ProjectConnection?>(nil)
     private let known: KnownProject
 
-    /// Which project it is, once that is known.
+    /// The account's project, once known.
     private final class KnownProject: Sendable {
         let id = Mutex<String?>(nil)
     }
 
-    private struct Way {
+    private struct ProjectConnection {
         let gateway: ProviderGateway
         let tokens: CredentialCache
         let transport: HTTP2Transport
-        let quota: QuotaGate
+        let quota: QuotaLimiter
     }
 
-    /// The owner of `client` shuts it down. `joinQuota` is asked once, when the project is known.
+    /// The owner of `client` shuts it down. Calls `joinQuota` once, when the project is known.
     init(
         accountFile: String, client: HTTP2Client, tokenURL: String?, deadline: Duration, clock: SenderClock,
-        joinQuota: @escaping @Sendable (_ project: String) -> QuotaGate, call: @escaping AccessToken.Call
+        joinQuota: @escaping @Sendable (_ project: String) -> QuotaLimiter, call: @escaping AccessTokenProvider.Call
     ) {
         self.client = client
         self.joinQuota = joinQuota
@@ -53,7 +52,7 @@ final class FCMAccount: Sendable {
             if let project = known.id.withLock({ $0 }), project != account.projectID {
                 throw .refused(
                     reason: "\(accountFile): is now an account of \(account.projectID), not of \(project); "
-                        + "restart to move")
+                        + "restart to change the project")
             }
             do throws(CredentialError) {
                 _ = try await OAuthGrant.assertion(for: account, now: clock.now())
@@ -64,43 +63,43 @@ final class FCMAccount: Sendable {
         }
     }
 
-    /// Puts a changed account into force: new tokens, on new connections.
+    /// Switches to a changed account: new tokens on new connections.
     func renew() {
-        guard let way = way.withLock({ $0 }) else { return }
-        way.tokens.renew()
-        way.transport.reconnect(from: way.transport.generation)
+        guard let connection = connection.withLock({ $0 }) else { return }
+        connection.tokens.renew()
+        connection.transport.reconnect(from: connection.transport.generation)
     }
 
-    func gateway() throws(CredentialError) -> ProviderGateway { try knownWay().gateway }
+    func gateway() throws(CredentialError) -> ProviderGateway { try projectConnection().gateway }
 
-    /// The project's; `nil` while it is not known which that is.
-    var quota: QuotaGate? { try? knownWay().quota }
+    /// The project's quota; `nil` until the project is known.
+    var quota: QuotaLimiter? { try? projectConnection().quota }
 
-    /// The way to the project; made when its account is first in force.
-    private func knownWay() throws(CredentialError) -> Way {
-        if let way = way.withLock({ $0 }) { return way }
+    /// Returns the connection to the project. Creates it on first use of a valid account.
+    private func projectConnection() throws(CredentialError) -> ProjectConnection {
+        if let connection = connection.withLock({ $0 }) { return connection }
         let project = try file.value().projectID
-        return way.withLock { way in
-            if let way { return way }
-            let token = AccessToken(
+        return connection.withLock { connection in
+            if let connection { return connection }
+            let token = AccessTokenProvider(
                 keyFile: file.path, project: project, tokenURL: tokenURL, account: file.value, call: call)
             let (tokens, transport) = (token.source(clock: clock), HTTP2Transport(client: client))
             let gateway = ProviderGateway(
-                wire: FCMWire(project: project), credentials: tokens, transport: transport, clock: clock,
+                codec: FCMCodec(project: project), credentials: tokens, transport: transport, clock: clock,
                 deadline: deadline)
             known.id.withLock { $0 = project }
-            let made = Way(gateway: gateway, tokens: tokens, transport: transport, quota: joinQuota(project))
-            way = made
-            return made
+            let opened = ProjectConnection(
+                gateway: gateway, tokens: tokens, transport: transport, quota: joinQuota(project))
+            connection = opened
+            return opened
         }
     }
 
-    /// Reads the file, and tells what keeps the account from being used. From here on the project is known, unless
-    /// something does.
-    func trouble() async -> String? {
-        _ = await file.look()
+    /// Loads the file. Returns the problem that makes the account unusable, or `nil`.
+    func loadProblem() async -> String? {
+        _ = await file.reload()
         do throws(CredentialError) {
-            _ = try knownWay()
+            _ = try projectConnection()
             return nil
         } catch {
             return "\(error)"
@@ -108,23 +107,23 @@ final class FCMAccount: Sendable {
     }
 }
 
-/// An app's way to FCM: that of its project.
+/// An app's gateway to FCM, through its project.
 struct FCMGateway: PushGateway {
     let account: FCMAccount
     let clock: SenderClock
 
-    var quota: QuotaGate? { account.quota }
+    var quota: QuotaLimiter? { account.quota }
 
     func render(_ push: Push) -> any PushRendering { FCMRendering(push, now: clock.now()) }
 
     func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane,
-        mayStart: @escaping @Sendable (Copy) -> Bool
-    ) async -> [GatewayAnswer] {
+        _ requests: [TargetRequest], of renderings: [any PushRendering], in lane: Lane,
+        mayStart: @escaping @Sendable (TargetRequest) -> Bool
+    ) async -> [SendResult] {
         do throws(CredentialError) {
-            return try await account.gateway().send(copies, of: renderings, in: lane, mayStart: mayStart)
+            return try await account.gateway().send(requests, of: renderings, in: lane, mayStart: mayStart)
         } catch {
-            return copies.map { _ in .halted(reason: "\(error)") }
+            return requests.map { _ in .halted(reason: "\(error)") }
         }
     }
 }

@@ -2,43 +2,44 @@ import HTTP2
 import HTTPSFetch
 import Logging
 import NIOCore
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
 
-/// Every configured app's way to FCM. FCM has one world, so a lane is an app's `production`.
+/// The gateways of all configured apps to FCM. FCM has one environment, so each app has one route, in `production`.
 ///
-/// Apps with the same service account share its access tokens and connections, and those of one project its quota.
+/// Apps with the same service account share access tokens and connections. Apps of the same project share its quota.
 struct FCMGateways {
-    private(set) var byLane: [LaneKey: FCMGateway] = [:]
-    /// Where each app's pushes are handled: on the loop of its account's connections.
+    private(set) var byRoute: [ProviderRoute: FCMGateway] = [:]
+    /// The event loop of the account's connections, on which the app's pushes are handled.
     private(set) var executors: [AppID: any TaskExecutor] = [:]
-    /// Each account with the apps that send with it.
+    /// Each account with its apps.
     private(set) var accounts: [(account: FCMAccount, apps: [AppID])] = []
     let quotas: ProjectQuotas
-    /// The lanes whose service account cannot be used, and why.
-    private(set) var unusable: [LaneKey: String] = [:]
+    /// The routes with an unusable service account, and the reasons.
+    private(set) var unusable: [ProviderRoute: String] = [:]
 
-    /// The connections of the accounts.
+    /// The clients of all accounts.
     var clients: [ProviderClient] {
         accounts.map { account, apps in
             ProviderClient(apps: apps, environment: .production) { account.client }
         }
     }
 
-    /// The accounts' files, each with its lanes, and how a changed one is put into force.
-    var watched: [CredentialWatch.Entry] {
+    /// The account files, their routes and the action when a file changes.
+    var watched: [CredentialWatcher.WatchedFile] {
         accounts.map { account, apps in
             .init(
-                file: account.file, lanes: apps.map { LaneKey(app: $0, environment: .production) },
+                file: account.file, routes: apps.map { ProviderRoute(app: $0, environment: .production) },
                 renew: account.renew)
         }
     }
 
-    /// How long one request may wait for its answer: Google's least (`push-protocols` B.7).
+    /// The response timeout: the minimum that Google documents (Firebase: FCM best practices when sending at scale).
     static let deadline = Duration.seconds(10)
 
-    /// Reads every service account and signs with it, so that one that cannot be used is known from the start.
+    /// Loads every service account and signs with it, so an unusable one is reported at start.
     init(
         apps: AppCatalog, settings: FCMSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         deadline: Duration = FCMGateways.deadline, logger: Logger
@@ -48,28 +49,29 @@ struct FCMGateways {
         var loops = EventLoopExecutors(eventLoopGroup)
         let files = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
         for (file, apps) in files.sorted(by: { $0.key < $1.key }) {
-            let (ids, told) = (apps.map(\.id), apps.compactMap { $0.fcm?.messagesPerMinute }.min())
+            let (ids, configured) = (apps.map(\.id), apps.compactMap { $0.fcm?.messagesPerMinute }.min())
             let executor = loops.next()
             let account = FCMAccount(
                 accountFile: file,
                 client: try HTTP2Client(
                     endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: executor.eventLoop,
                     logger: logger), tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
-                joinQuota: { [quotas] project in quotas.join(project, apps: ids, told: told) }, call: fetch.postForm)
+                joinQuota: { [quotas] project in quotas.join(project, apps: ids, configuredPerMinute: configured) },
+                call: fetch.postForm)
             accounts.append((account, ids))
-            let trouble = await account.trouble()
+            let problem = await account.loadProblem()
             for id in ids {
                 executors[id] = executor
-                let lane = LaneKey(app: id, environment: .production)
-                unusable[lane] = trouble
-                byLane[lane] = FCMGateway(account: account, clock: clock)
+                let route = ProviderRoute(app: id, environment: .production)
+                unusable[route] = problem
+                byRoute[route] = FCMGateway(account: account, clock: clock)
             }
         }
     }
 }
 
 extension HTTPSFetch {
-    /// `POST`s a form and gives back status and body; what goes wrong on the way is a credential's trouble.
+    /// Sends a form and returns status and body. Transfer errors become credential errors.
     @Sendable fileprivate func postForm(
         _ url: String, _ form: [UInt8]
     ) async throws(CredentialError) -> (Int, [UInt8]) {

@@ -1,22 +1,24 @@
 import HTTP2
 import ServiceKit
 
-/// Where FCM and Google's token endpoint are, and how many connections may be held.
+/// The FCM and OAuth endpoints, the connection limit and the default quota.
 struct FCMSettings {
     static let url = ConfigurationKey(
-        "FCM_URL", .url(schemes: ["https"]), default: "https://fcm.googleapis.com", summary: "Where pushes go.")
+        "FCM_URL", .url(schemes: ["https"]), default: "https://fcm.googleapis.com", summary: "The URL of the FCM API.")
     static let tokenURL = ConfigurationKey(
         "FCM_TOKEN_URL", .url(schemes: ["https"]),
-        summary: "Where access tokens are obtained; the service account's own token_uri when absent.")
+        summary: "The OAuth token endpoint; the service account's token_uri when absent.")
     static let caFile = ConfigurationKey(
-        "PROVIDER_CA_FILE", .file, summary: "PEM certificates the provider is trusted by; the system's when absent.")
+        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent."
+    )
     static let connections = ConfigurationKey(
         "FCM_CONNECTIONS", .integer(1...64), default: "10",
-        summary: "The most connections with one service account, each of at most 100 requests at a time.")
+        summary: "Maximum connections with one service account, each with up to 100 concurrent requests.")
 
     static let quota = ConfigurationKey(
         "FCM_QUOTA", .integer(1_000...1_000_000_000), default: "600000",
-        summary: "Messages a minute that all fcm-senders together send to one project, unless the app's entry says it.")
+        summary: "Messages a minute that all fcm-senders together send to one project; an app's entry takes precedence."
+    )
 
     static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections, quota]
 
@@ -24,7 +26,7 @@ struct FCMSettings {
     let tokenURL: String?
     let caFile: String?
     let client: HTTP2ClientConfiguration
-    /// Messages a minute and project.
+    /// The default quota of a project, in messages a minute.
     let quota: Int
 
     init(_ settings: Settings) throws(ConfigurationError) {
@@ -38,7 +40,8 @@ struct FCMSettings {
         }
         var client = HTTP2ClientConfiguration()
         client.maximumConnections = try settings.integer(Self.connections)
-        // Google closes connections that exceed a hundred streams, and those that ping (`push-protocols` B.4).
+        // FCM closes connections with more than 100 streams, and connections on which a client sends PING
+        // (ProviderFacts.md §B.4).
         client.maximumConcurrentStreams = 100
         client.pingAfter = nil
         self.client = client

@@ -3,42 +3,43 @@ import PushProtocol
 import PushSending
 import Synchronization
 
-/// The quota of every project that this process sends to: one each, however many accounts of the project there are
-/// (`push-protocols` B.5). Which project an account is of is known once its file has been read.
+/// The quotas of all projects that this process sends to. Accounts of one project share its quota (Firebase: FCM
+/// throttling and quotas). An account's project is known after its file is read.
 final class ProjectQuotas: Sendable {
-    /// One project's quota, and the apps that spend it.
-    struct Share: Sendable {
-        let quota: QuotaGate
+    /// A project's quota and the apps that use it.
+    struct ProjectQuota: Sendable {
+        let quota: QuotaLimiter
         fileprivate(set) var apps: [AppID] = []
-        /// The least that an app's entry says, in messages a minute.
-        fileprivate var told: Int?
+        /// The lowest `messages-per-minute` of the project's apps.
+        fileprivate var configuredPerMinute: Int?
     }
 
     private let perMinute: Int
     private let clock: SenderClock
     private let logger: Logger
-    private let shares = Mutex<[String: Share]>([:])
+    private let projects = Mutex<[String: ProjectQuota]>([:])
 
-    /// - Parameter perMinute: what a project has of which no app's entry says it.
+    /// - Parameter perMinute: the quota of projects for which no app configures one.
     init(perMinute: Int, clock: SenderClock, logger: Logger) {
         self.perMinute = perMinute
         self.clock = clock
         self.logger = logger
     }
 
-    var all: [Share] { shares.withLock { Array($0.values) } }
+    var all: [ProjectQuota] { projects.withLock { Array($0.values) } }
 
-    /// The quota of `project`, which `apps` spend from now on; `told` is the least that their entries say.
-    func join(_ project: String, apps: [AppID], told: Int?) -> QuotaGate {
-        shares.withLock { shares in
+    /// Returns the quota of `project` and adds `apps` to its users. `configuredPerMinute` is the lowest value that
+    /// these apps configure.
+    func join(_ project: String, apps: [AppID], configuredPerMinute: Int?) -> QuotaLimiter {
+        projects.withLock { projects in
             var share =
-                shares[project]
-                ?? Share(
-                    quota: QuotaGate(project, provider: .fcm, perMinute: perMinute, clock: clock, logger: logger))
+                projects[project]
+                ?? ProjectQuota(
+                    quota: QuotaLimiter(project, provider: .fcm, perMinute: perMinute, clock: clock, logger: logger))
             share.apps += apps
-            share.told = [share.told, told].compactMap { $0 }.min()
-            if let told = share.told { share.quota.allow(perMinute: told) }
-            shares[project] = share
+            share.configuredPerMinute = [share.configuredPerMinute, configuredPerMinute].compactMap { $0 }.min()
+            if let perMinute = share.configuredPerMinute { share.quota.setLimit(perMinute: perMinute) }
+            projects[project] = share
             return share.quota
         }
     }

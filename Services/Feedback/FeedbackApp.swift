@@ -1,18 +1,19 @@
 import Messaging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// Turns what providers say against tokens into evidence, and evidence into commands to the registry.
+/// Stores providers' reports about device tokens as evidence, and turns evidence into commands to the registry.
 @main struct FeedbackApp {
     static let keys: [ConfigurationKey] = .amqp + .postgres + FeedbackSettings.keys
 
     static func main() async {
         await ServiceMain.run(
-            "feedback", summary: "Retires the registrations that providers say are gone, on evidence.", keys: keys,
+            "feedback", summary: "Deactivates registrations that providers report as gone, on evidence.", keys: keys,
             build: build)
     }
 
-    /// Configuration, connections, handler, and what runs, in dependency order.
+    /// Creates settings, connections, handlers and services, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let settings = try FeedbackSettings(context.settings)
         let database = try context.database(schema: "feedback", migration: 6)
@@ -26,14 +27,14 @@ import ServiceKit
             "erasures", queues: [.feedbackErasures], on: bus,
             handler: ErasureHandler(store: ErasureStore(database.pool)))
 
-        let store = JudgementStore(
+        let store = EvaluationStore(
             database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)
-        let judge = Judge(
+        let evaluator = EvidenceEvaluator(
             store: store, retention: settings.retention,
             publisher: CommandPublisher(
                 service: context.name, store: store, bus: bus.bus, now: clock.now, logger: context.logger),
             now: clock.now, logger: context.logger)
-        context.readiness.register("guard") { judge.condition }
-        return ServiceAssembly(database.services + bus.services + [judge, stage, erasures])
+        context.readiness.register("guard") { evaluator.condition }
+        return ServiceAssembly(database.services + bus.services + [evaluator, stage, erasures])
     }
 }

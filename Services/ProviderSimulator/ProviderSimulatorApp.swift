@@ -4,21 +4,22 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// APNs and FCM as test targets, and as the phones of the demonstration.
+/// Simulates APNs and FCM for tests, and shows the phones of the demonstration.
 @main
 struct ProviderSimulatorApp {
     static func main() async {
         await ServiceMain.run(
-            "provider-simulator", summary: "APNs and FCM as test targets, and as the phones of the demonstration.",
+            "provider-simulator",
+            summary: "Simulates APNs and FCM for tests, and shows the phones of the demonstration.",
             keys: .apps + ConfigurationKey.simulator, build: build)
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let identity = try ServerIdentity(context)
         let simulator = Simulator(
-            world: try World(context), log: RequestLog(capacity: try context.settings.integer(.logSize)))
+            state: try SimulatorState(context), log: RequestLog(capacity: try context.settings.integer(.logSize)))
         let ports = ProviderPorts()
-        let disturbances = Disturbances()
+        let faultInjection = FaultInjection()
         func listener(_ port: ProviderPort, _ key: ConfigurationKey) throws -> ProviderListener {
             ProviderListener(
                 role: port, simulator: simulator, host: try context.settings.string(.simulatorHost),
@@ -30,20 +31,20 @@ struct ProviderSimulatorApp {
         return ServiceAssembly([
             ControlServer(
                 routes: ControlRoutes(
-                    simulator: simulator, readiness: context.readiness, ports: ports, disturbances: disturbances,
+                    simulator: simulator, readiness: context.readiness, ports: ports, faultInjection: faultInjection,
                     showsRemoteImages: try context.settings.boolean(.remoteImages)),
                 host: try context.settings.string(.simulatorHost), port: try context.settings.integer(.controlPort),
                 logger: context.logger),
             try listener(.apns(.production), .apnsPort),
             try listener(.apns(.development), .apnsSandboxPort),
             try listener(.google, .fcmPort),
-            DisturbanceService(disturbances: disturbances, simulator: simulator, ports: ports),
-            IdleWatch(allowances: simulator.world.allowances, ports: ports),
+            ConnectionFaultService(faultInjection: faultInjection, simulator: simulator, ports: ports),
+            IdleTimeoutService(rateLimits: simulator.state.rateLimits, ports: ports),
         ])
     }
 }
 
-extension World {
+extension SimulatorState {
     init(_ context: ServiceContext) throws {
         self.init(apps: try KnownApps(try context.apps(using: [.apns, .fcm])))
         apnsStreams = try context.settings.integer(.apnsStreams)
@@ -63,7 +64,7 @@ extension ServerIdentity {
             try self.init(authorityFile: try settings.optionalString(.authorityFile) ?? scratch.path)
             context.logger.info("Made a certificate", metadata: ["authority": "\(authorityFile ?? "")"])
         case (nil, _?), (_?, nil):
-            throw ConfigurationError("SIMULATOR_CERT_FILE and SIMULATOR_KEY_FILE go together; one of them is not set")
+            throw ConfigurationError("SIMULATOR_CERT_FILE and SIMULATOR_KEY_FILE go together; set both or neither")
         }
     }
 }

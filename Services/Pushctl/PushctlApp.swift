@@ -1,13 +1,12 @@
 import ArgumentParser
 import ServiceKit
 
-/// The operator's command line. What it needs to know of the deployment comes from the same variables that the
-/// services read.
+/// The operator's command line. It reads the same settings as the services.
 @main struct PushctlApp: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushctl",
         abstract:
-            "Operates Heliograph: topology, migrations, devices, campaigns, dead letters, dead rows, evidence, keys, tokens, events, topics, rules.",
+            "Operate Heliograph: topology, migrations, devices, campaigns, dead letters, dead rows, evidence, keys, tokens, events, topics, rules.",
         discussion: """
             Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_ALLOW_PLAINTEXT,
             HELIOGRAPH_APPS, REGISTRY_URL, REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL,

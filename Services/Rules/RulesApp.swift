@@ -1,32 +1,33 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
 
-/// The first stage: what happened becomes who shall hear of it.
+/// The first stage: decides which users are notified of a domain event.
 @main
 struct RulesApp {
     static func main() async {
         if let tool = RuleTool(Array(CommandLine.arguments.dropFirst())) { answer(tool.run()) }
         await ServiceMain.run(
-            "rules", summary: "Decides which users hear of a domain event, and how.",
+            "rules", summary: "Decides which users are notified of a domain event, and how.",
             commands: RuleToolHelp.usage + RuleToolHelp.exitCodes, keys: .rules, build: build)
     }
 
-    /// The database connections of operators' requests and of API keys.
+    /// The number of database connections for operator requests and API keys.
     static let operatorConnections = 2
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let directory = try context.settings.string(.rulesDirectory)
-        let book = try rules(in: directory)
-        let shelf = RuleShelf(book)
-        for ruleSet in book.ruleSets.values {
+        let ruleSets = try rules(in: directory)
+        let currentRules = CurrentRules(ruleSets)
+        for ruleSet in ruleSets.ruleSets.values {
             context.logger.info(
-                "Rules taken",
+                "Rules loaded",
                 metadata: [
                     LogKey.app: "\(ruleSet.app)", LogKey.version: "\(ruleSet.version)",
                     LogKey.count: "\(ruleSet.rules.count)",
@@ -34,7 +35,7 @@ struct RulesApp {
         }
 
         let apps = try context.apps(using: .bearer)
-        for app in apps.ids where book.ruleSets[app] == nil {
+        for app in apps.ids where ruleSets.ruleSets[app] == nil {
             context.logger.warning(
                 "An app has no rule file; its events are dead-lettered as unknown-app", metadata: [LogKey.app: "\(app)"]
             )
@@ -42,7 +43,7 @@ struct RulesApp {
         let verifier = try await BearerVerifier(
             apps,
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
-            longest: try context.settings.duration(.bearerLifetime),
+            maximumLifetime: try context.settings.duration(.bearerLifetime),
             logger: context.logger)
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
@@ -51,19 +52,20 @@ struct RulesApp {
 
         let pool = database.pool
         let logger = context.logger
-        // Separate: slow requests of operators take no connection from users and stages.
+        // Separate, so that slow operator requests take no connection from users and stages.
         let operators = PostgresPool(
             configuration: try context.postgres(poolSize: Self.operatorConnections), logger: logger)
         let clock = DatabaseClock(pool)
         let now: @Sendable () async throws -> Timestamp = { try await clock.now() }
 
         let connections = try context.settings.integer(.databasePoolSize)
-        let courtesy = Courtesy()
+        let bulkThrottle = BulkThrottle()
         let events = try context.stage(
             "events", queues: WorkQueue.events(of: apps.ids),
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(
-                shelf: shelf, store: DecisionStore(pool: pool, logger: logger), courtesy: courtesy, now: now))
+                currentRules: currentRules, store: DecisionStore(pool: pool, logger: logger),
+                bulkThrottle: bulkThrottle, now: now))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: pool), now: now))
@@ -71,60 +73,67 @@ struct RulesApp {
             "erasures", queues: [.rulesErasures], on: bus,
             handler: ErasureHandler(store: ErasureStore(pool: pool), now: now))
 
-        let hub = InboxHub(store: NewsStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
+        let inboxFeed = InboxFeed(
+            store: InboxFeedStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger)
         let terms = try HistoryTerms(context.settings)
-        let condition = context.readiness.condition("rules", waiting: "the rule files were not looked at yet")
+        let condition = context.readiness.condition("rules", waiting: "the rule files are not checked yet")
         func worker(_ worker: Worker) -> any Service {
             switch worker {
             case .ruleReloader:
                 RuleReloader(
-                    directory: directory, shelf: shelf, apps: Set(apps.ids), condition: condition, logger: logger)
+                    directory: directory, currentRules: currentRules, apps: Set(apps.ids), condition: condition,
+                    logger: logger)
             case .sweeper:
                 Sweeper(
-                    remnants: RemnantStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
+                    tombstones: TombstoneStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
                     terms: terms, now: now, logger: logger)
-            case .tallier: Tallier(store: TallyStore(pool: pool, logger: logger), now: now, logger: logger)
-            case .reporter:
-                Reporter(
+            case .statsRollup: StatsRollup(store: StatsStore(pool: pool, logger: logger), now: now, logger: logger)
+            case .deliveryReportWorker:
+                DeliveryReportWorker(
                     service: context.name, store: ReportStore(pool: pool, logger: logger), bus: bus.bus, now: now,
                     logger: logger)
-            case .releaser:
-                Releaser(
-                    service: context.name, store: HeldStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
-                    courtesy: courtesy, now: now, logger: logger)
-            case .crowdTeller:
-                CrowdTeller(
+            case .scheduledSendWorker:
+                ScheduledSendWorker(
+                    service: context.name, store: HeldStore(pool: pool, logger: logger), currentRules: currentRules,
+                    bus: bus.bus,
+                    bulkThrottle: bulkThrottle, now: now, logger: logger)
+            case .fanOutWorker:
+                FanOutWorker(
                     service: context.name,
-                    store: CrowdStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
-                    shelf: shelf, bus: bus.bus, courtesy: courtesy, now: now, logger: logger)
-            case .bundler:
-                Bundler(store: DigestStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
+                    store: FanOutStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
+                    currentRules: currentRules, bus: bus.bus, bulkThrottle: bulkThrottle, now: now, logger: logger)
+            case .digestWorker:
+                DigestWorker(
+                    store: DigestStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger
+                )
             case .badgeCorrector:
                 BadgeCorrector(
-                    service: context.name, store: BadgeStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
+                    service: context.name, store: BadgeStore(pool: pool, logger: logger), currentRules: currentRules,
+                    bus: bus.bus,
                     now: now, logger: logger)
             case .pushRevoker:
                 PushRevoker(
-                    service: context.name, store: PreferenceChangeStore(pool: pool, logger: logger), shelf: shelf,
+                    service: context.name, store: PreferenceChangeStore(pool: pool, logger: logger),
+                    currentRules: currentRules,
                     bus: bus.bus, now: now, logger: logger)
-            case .inboxHub: hub
+            case .inboxFeed: inboxFeed
             }
         }
         let api = RulesAPI(
-            pool: pool, operators: operators, shelf: shelf,
-            gate: BearerGate(
-                verifier, limit: RateGate("user", perMinute: try context.settings.integer(.rulesUserRequests)),
+            pool: pool, operators: operators, currentRules: currentRules,
+            gate: BearerAuthenticator(
+                verifier, limit: RateLimiter("user", perMinute: try context.settings.integer(.rulesUserRequests)),
                 logger: context.logger),
-            keys: KeyGate(
+            keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "rules"), master: nil,
-                limit: RateGate("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
-                logger: context.logger), hub: hub, now: now)
+                limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
+                logger: context.logger), inboxFeed: inboxFeed, now: now)
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
-            connections: StreamRoutes.mostOfAll + HTTPServerLimits.usualConnections)
+            connections: StreamRoutes.maximumStreams + HTTPServerLimits.defaultConnections)
         return ServiceAssembly(
             database.services + [operators] + bus.services + Worker.allCases.map(worker)
-                + [KeyRefresher(verifier.rings), events, outcomes, erasures, server])
+                + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, server])
     }
 
     private static func answer(_ answer: RuleTool.Answer) -> Never {
@@ -134,8 +143,8 @@ struct RulesApp {
         exit(answer.code)
     }
 
-    /// The rule files of a folder, each mistake in them a line of its own.
-    private static func rules(in directory: String) throws(ConfigurationError) -> RuleBook {
+    /// Loads the rule files of a folder. The error has a line for each mistake.
+    private static func rules(in directory: String) throws(ConfigurationError) -> RuleSets {
         do {
             return try RuleDirectory.load(directory)
         } catch {

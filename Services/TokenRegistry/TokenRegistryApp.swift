@@ -1,27 +1,28 @@
-import HTTPGate
+import HTTPAuth
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// The one room that knows which devices a user has: notifications in, pushes out; registrations over HTTP and over
-/// the bus.
+/// Owns devices: resolves notifications to users into pushes to devices, and takes registrations over HTTP and the bus.
 @main struct TokenRegistryApp {
     static func main() async {
         await ServiceMain.run(
-            "token-registry", summary: "Owns devices: turns notifications to users into pushes to devices.",
+            "token-registry", summary: "Resolve notifications to users into pushes to devices.",
             keys: .tokenRegistry, build: build)
     }
 
-    /// The database connections of operators' questions and of API keys.
+    /// Database connections for the operator API and API keys.
     static let operatorConnections = 2
 
-    /// Configuration, connections, handlers, and what runs, in dependency order.
+    /// Builds connections, handlers and workers, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(
-            catalog, fetch: fetch, longest: try context.settings.duration(.bearerLifetime), logger: context.logger)
+            catalog, fetch: fetch, maximumLifetime: try context.settings.duration(.bearerLifetime),
+            logger: context.logger)
         let database = try context.database(schema: "registry", migration: 11)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
@@ -34,22 +35,22 @@ import ServiceKit
         let store = RegistrationStore(
             database.pool, tokens: tokens, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
-        // Of their own: operators' questions cannot keep devices and stages from the database.
+        // A separate pool, so that operator requests do not block devices and stages.
         let operators = PostgresPool(
             configuration: try context.postgres(poolSize: Self.operatorConnections), logger: context.logger)
         let campaigns = CampaignStore(database.pool, tokens: tokens)
-        let courtesy = Courtesy()
-        // An app has two lanes of notifications and its device commands here.
+        let bulkThrottle = BulkThrottle()
+        // Each app has three queues: two lanes of notifications, and device commands.
         let connections = try context.settings.integer(.databasePoolSize)
         let policy: @Sendable (WorkQueue) -> StagePolicy = {
-            $0.app == nil ? StagePolicy() : .ofOneApp(connections: connections, queues: 3)
+            $0.app == nil ? StagePolicy() : .perApp(connections: connections, queues: 3)
         }
         let fids = FIDHalts(store: FIDStore(database.pool), apps: catalog.ids, logger: context.logger)
 
         let notifications = try context.stage(
             "notifications", queues: notificationQueues, policy: policy, on: bus,
             handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy,
+                store: store, campaigns: campaigns, apps: Set(catalog.ids), bulkThrottle: bulkThrottle,
                 fids: { fids.preference }))
         let commands = try context.stage(
             "commands", queues: deviceQueues, policy: policy, on: bus,
@@ -58,15 +59,15 @@ import ServiceKit
         let router = RegistryAPI.router(
             store: store,
             operators: RegistrationStore(operators, tokens: tokens, devicesPerUser: store.devicesPerUser),
-            gate: BearerGate(
-                verifier, limit: RateGate("user", perMinute: try context.settings.integer(.registryUserRequests)),
+            gate: BearerAuthenticator(
+                verifier, limit: RateLimiter("user", perMinute: try context.settings.integer(.registryUserRequests)),
                 logger: context.logger),
-            keys: KeyGate(
+            keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "registry"),
                 master: try context.settings.optionalString(.registryOperatorKey),
-                limit: RateGate("key", perMinute: try context.settings.integer(.registryKeyRequests)),
+                limit: RateLimiter("key", perMinute: try context.settings.integer(.registryKeyRequests)),
                 logger: context.logger),
-            changes: RateGate(
+            changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
             apps: Set(catalog.ids))
         let server = try context.server(
@@ -86,12 +87,12 @@ import ServiceKit
         let probe = QueueDepthProbe(try context.amqp("campaigns"))
         let runner = CampaignRunner(
             service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },
-            courtesy: courtesy, fids: { fids.preference }, logger: context.logger)
-        let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
+            bulkThrottle: bulkThrottle, fids: { fids.preference }, logger: context.logger)
+        let lists = ListSweeper(store: campaigns, bulkThrottle: bulkThrottle, logger: context.logger)
         let rewriter = TokenRewriter(
-            store: TokenRewriteStore(database.pool, tokens: tokens, logger: context.logger), courtesy: courtesy,
+            store: TokenRewriteStore(database.pool, tokens: tokens, logger: context.logger), bulkThrottle: bulkThrottle,
             logger: context.logger)
-        let keys = KeyRefresher(verifier.rings)
+        let keys = KeyRefresher(verifier.keyCaches)
         return ServiceAssembly(
             database.services + [operators] + bus.services + [
                 relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
@@ -102,45 +103,45 @@ import ServiceKit
 extension ConfigurationKey {
     static let registryHost = ConfigurationKey(
         "REGISTRY_HOST", default: "127.0.0.1",
-        summary: "The address that registrations are served on; 0.0.0.0 in a container.")
+        summary: "Address of the HTTP API; 0.0.0.0 in a container.")
     static let registryPort = ConfigurationKey(
-        "REGISTRY_PORT", .port, default: "8080", summary: "The port that registrations are served on.")
+        "REGISTRY_PORT", .port, default: "8080", summary: "Port of the HTTP API.")
     static let registryDevicesPerUser = ConfigurationKey(
-        "REGISTRY_DEVICES_PER_USER", .integer(1...10_000), default: "\(RegistrationStore.usualDevicesPerUser)",
-        summary: "The most active registrations of a user in an app; beyond it the longest unseen is evicted.")
+        "REGISTRY_DEVICES_PER_USER", .integer(1...10_000), default: "\(RegistrationStore.defaultDevicesPerUser)",
+        summary: "Maximum active registrations of a user in an app; beyond it, the longest unseen one is evicted.")
     static let registryOperatorKey = ConfigurationKey(
         "REGISTRY_OPERATOR_KEY", .longSecret(bytes: 32), secret: true,
-        summary: "A key that may do everything in the operator API, besides those that pushctl keys makes.")
+        summary: "An API key with all permissions in the operator API, in addition to keys of `pushctl keys`.")
     static let registryTokenKeysFile = ConfigurationKey(
         "REGISTRY_TOKEN_KEYS_FILE", .file,
         summary:
-            "The keys that stored device tokens are encrypted with, one ID:BASE64 a line; absent: tokens are stored in clear."
+            "Keys that encrypt stored device tokens, one ID:BASE64 a line; absent: tokens are stored in clear."
     )
     static let registryUserRequests = ConfigurationKey(
         "REGISTRY_USER_REQUESTS", .integer(0...1_000_000), default: "120",
-        summary: "The most requests a minute of one user; 0 for no limit.")
+        summary: "Maximum requests a minute for each user; 0 for no limit.")
     static let registryUserChanges = ConfigurationKey(
         "REGISTRY_USER_CHANGES", .integer(0...1_000_000), default: "100",
         summary:
-            "How many registrations a user may begin and end a day, and as many at once; repeats count for nothing; 0 for no limit."
+            "Maximum registrations a user begins and ends a day, also in a burst; repeats do not count; 0 for no limit."
     )
     static let registryConnections = ConfigurationKey(
-        "REGISTRY_CONNECTIONS", .integer(1...1_000_000), default: "\(HTTPServerLimits.usualConnections)",
-        summary: "The most HTTP connections that are served at the same time; a further one is answered 503.")
+        "REGISTRY_CONNECTIONS", .integer(1...1_000_000), default: "\(HTTPServerLimits.defaultConnections)",
+        summary: "Maximum concurrent HTTP connections; further ones are answered 503.")
     static let registryKeyRequests = ConfigurationKey(
         "REGISTRY_KEY_REQUESTS", .integer(0...1_000_000), default: "6000",
-        summary: "The most requests a minute of one API key; 0 for no limit.")
+        summary: "Maximum requests a minute for each API key; 0 for no limit.")
     static let registryEndedDays = ConfigurationKey(
         "REGISTRY_ENDED_DAYS", .integer(RetentionTerms.least...36_500),
         default: "\(RetentionTerms.usual.ended.components.seconds / 86_400)",
-        summary: "How many days registrations that ended and memberships that were left are kept.")
+        summary: "Days to keep ended registrations and memberships.")
     static let registryRecordDays = ConfigurationKey(
         "REGISTRY_RECORD_DAYS", .integer(RetentionTerms.least...36_500),
         default: "\(RetentionTerms.usual.records.components.seconds / 86_400)",
-        summary: "How many days campaigns and imports are known after their end; a campaign that stands still expires.")
+        summary: "Days to keep campaigns and imports after their end; inactive campaigns expire after as long.")
     static let registryCAFile = ConfigurationKey(
         "REGISTRY_CA_FILE", .file,
-        summary: "PEM certificates that the URLs of key sets are trusted by; the system's when absent.")
+        summary: "PEM file of CA certificates for JWK set URLs; the system's trust store when absent.")
 }
 
 extension [ConfigurationKey] {

@@ -2,9 +2,9 @@ internal import CCurl
 internal import Foundation
 internal import Synchronization
 
-/// Hands requests to a thread of its own, on which all of libcurl happens, and ends that thread with itself.
+/// Passes requests to a thread that runs libcurl. The thread ends with the engine.
 final class FetchEngine: Sendable {
-    typealias Answer = Result<FetchResponse, FetchError>
+    typealias FetchResult = Result<FetchResponse, FetchError>
 
     private let mailbox: FetchMailbox
 
@@ -18,15 +18,15 @@ final class FetchEngine: Sendable {
 
     deinit { mailbox.post(.stop) }
 
-    func send(_ specification: TransferSpecification) async -> Answer {
-        // Released before the answer, the engine would stop its thread.
+    func send(_ specification: TransferSpecification) async -> FetchResult {
+        // The engine stops its thread when released, so it must live until the response.
         defer { withExtendedLifetime(self) {} }
         let id = mailbox.newID()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 mailbox.post(.start(id, specification, continuation))
-                // The flag is set before the cancellation handler runs: either it is seen here, or the handler's
-                // message comes after ours.
+                // `isCancelled` is set before the handler runs: either it is seen here, or the handler's message is
+                // posted after `start`.
                 if Task.isCancelled { mailbox.post(.cancel(id)) }
             }
         } onCancel: {
@@ -35,10 +35,10 @@ final class FetchEngine: Sendable {
     }
 }
 
-/// What the loop is to do, left by any thread.
+/// Messages to the loop, posted from any thread.
 final class FetchMailbox: Sendable {
     enum Message: Sendable {
-        case start(Int, TransferSpecification, CheckedContinuation<FetchEngine.Answer, Never>)
+        case start(Int, TransferSpecification, CheckedContinuation<FetchEngine.FetchResult, Never>)
         case cancel(Int)
         case stop
     }
@@ -46,14 +46,14 @@ final class FetchMailbox: Sendable {
     private struct State {
         var messages: [Message] = []
         var idsMade = 0
-        /// Set by the loop while it lives.
+        /// Set by the loop while it runs.
         var multi: MultiReference?
     }
 
-    /// libcurl's multi handle as other threads may use it.
+    /// libcurl's multi handle for other threads.
     ///
-    /// `@unchecked Sendable`: (1) other threads pass it to `curl_multi_wakeup` only, the one function documented as safe
-    /// from any thread; (2) they do so under the mailbox's lock, under which the loop takes it back before freeing it.
+    /// `@unchecked Sendable`: (1) other threads pass it to `curl_multi_wakeup` only, which is documented as
+    /// thread-safe; (2) they do so under the mailbox's lock, under which the loop removes it before freeing it.
     struct MultiReference: @unchecked Sendable {
         let pointer: UnsafeMutableRawPointer
     }

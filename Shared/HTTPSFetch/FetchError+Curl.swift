@@ -1,7 +1,7 @@
 internal import CCurl
 
 extension FetchError.Code {
-    /// What libcurl's code means to a caller; whatever is not listed happened on an open connection.
+    /// Maps a libcurl code; codes not listed are failures of an open connection.
     init(_ code: CURLcode) {
         self =
             switch code {

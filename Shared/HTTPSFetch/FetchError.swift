@@ -1,24 +1,24 @@
-/// Why no response was had. Holds at most the scheme, host and port of the URL; never its path or query, nor headers
-/// nor bodies.
+/// The reason for a missing response. Contains at most the URL's scheme, host and port; no path, query, headers or
+/// bodies.
 package struct FetchError: Error, Equatable, Sendable {
     package enum Code: Hashable, Sendable {
-        /// The request cannot be made: a URL that is none or not allowed, a header with a line break.
+        /// The request is invalid: a malformed or disallowed URL, a header with a line break.
         case invalidRequest
         /// The CA file cannot be read.
         case invalidConfiguration
-        /// The host's name has no address, or nobody answers there.
+        /// The host name does not resolve, or the host refuses connections.
         case unreachable
-        /// The peer is not who it should be, or speaks no TLS we accept.
+        /// The certificate was rejected, or the TLS handshake failed.
         case untrusted
         case timedOut
         case responseTooLarge
-        /// The connection broke, or what came was not HTTP. The request may have been processed.
+        /// The connection broke, or the response was not HTTP. The request may have been processed.
         case broken
         case cancelled
     }
 
     package let code: Code
-    /// `scheme://host:port`, as far as it is known.
+    /// `scheme://host:port`, as far as known.
     package let origin: String
     package let detail: String
 }

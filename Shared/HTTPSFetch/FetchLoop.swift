@@ -1,12 +1,11 @@
 internal import CCurl
 
-/// The only place where libcurl runs: one multi handle on one thread, asleep in `curl_multi_poll` until the network or a
-/// message wakes it.
+/// Runs libcurl: one multi handle on one thread, which waits in `curl_multi_poll` for the network or a message.
 struct FetchLoop: ~Copyable {
     private let mailbox: FetchMailbox
     private let multi: UnsafeMutableRawPointer?
     private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
-    private var continuations: [Int: CheckedContinuation<FetchEngine.Answer, Never>] = [:]
+    private var continuations: [Int: CheckedContinuation<FetchEngine.FetchResult, Never>] = [:]
     private var isStopped = false
 
     init(mailbox: FetchMailbox) {
@@ -43,7 +42,8 @@ struct FetchLoop: ~Copyable {
                 transfers[transfer.handle] = transfer
                 continuations[id] = continuation
                 guard curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
-                    throw FetchError(code: .broken, origin: specification.target.origin, detail: "libcurl refused")
+                    throw FetchError(
+                        code: .broken, origin: specification.target.origin, detail: "libcurl rejected the request")
                 }
             } catch {
                 continuations[id] = nil
@@ -62,21 +62,21 @@ struct FetchLoop: ~Copyable {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle,
                 let transfer = transfers[handle]
             else { continue }
-            // Read before the handle is removed: the message does not survive that.
+            // The message becomes invalid when the handle is removed.
             end(transfer, with: transfer.outcome(shim_message_result(message)))
         }
     }
 
-    private mutating func end(_ transfer: Transfer, with answer: FetchEngine.Answer) {
+    private mutating func end(_ transfer: Transfer, with answer: FetchEngine.FetchResult) {
         curl_multi_remove_handle(multi, transfer.handle)
         transfers[transfer.handle] = nil
         continuations.removeValue(forKey: transfer.id)?.resume(returning: answer)
     }
 
-    private var cancelled: FetchEngine.Answer {
+    private var cancelled: FetchEngine.FetchResult {
         .failure(FetchError(code: .cancelled, origin: "request", detail: "the task was cancelled"))
     }
 }
 
-/// libcurl wants to be initialised once, before its first use.
+/// libcurl must be initialised once, before its first use.
 private let globalInitialization: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))

@@ -2,7 +2,7 @@
 package struct FetchRequest: Sendable {
     package var method: String
     package var url: String
-    /// Names in any case. `Content-Length`, `Host` and the like are libcurl's business.
+    /// Names in any case. libcurl sets `Content-Length`, `Host` and similar headers.
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]
 
@@ -16,10 +16,10 @@ package struct FetchRequest: Sendable {
     }
 }
 
-/// What a server answered, whatever its status.
+/// A response of any status.
 package struct FetchResponse: Sendable {
     package let status: Int
-    /// Names in lower case, in the order in which they came.
+    /// Names in lower case, in the order received.
     package let headers: [(name: String, value: String)]
     package let body: [UInt8]
 

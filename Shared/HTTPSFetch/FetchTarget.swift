@@ -1,7 +1,7 @@
 internal import CCurl
 
-/// Where a request goes, read by the parser that will connect: two parsers that differ would let a URL pass as one host
-/// and connect to another.
+/// A request's URL, validated with libcurl's own parser: with two different parsers, the validated host could differ
+/// from the one connected to.
 struct FetchTarget: Sendable {
     let url: String
     let isPlain: Bool
@@ -10,27 +10,27 @@ struct FetchTarget: Sendable {
 
     init(_ url: String) throws(FetchError) {
         guard let parsed = ParsedURL.parse(url) else {
-            throw FetchError(code: .invalidRequest, origin: "request", detail: "the URL cannot be read")
+            throw FetchError(code: .invalidRequest, origin: "request", detail: "the URL is malformed")
         }
         let scheme = parsed.part(CURLUPART_SCHEME) ?? ""
         let host = parsed.part(CURLUPART_HOST) ?? ""
         origin = "\(scheme)://\(host)" + (parsed.part(CURLUPART_PORT).map { ":\($0)" } ?? "")
         guard parsed.part(CURLUPART_USER) == nil, parsed.part(CURLUPART_PASSWORD) == nil else {
-            throw FetchError(code: .invalidRequest, origin: origin, detail: "credentials do not belong in a URL")
+            throw FetchError(code: .invalidRequest, origin: origin, detail: "the URL must not contain credentials")
         }
         switch scheme {
         case "https": isPlain = false
         case "http" where Self.isLoopback(host): isPlain = true
         case "http":
             throw FetchError(
-                code: .invalidRequest, origin: origin, detail: "http is allowed to loopback addresses only; use https")
+                code: .invalidRequest, origin: origin, detail: "http is allowed for loopback addresses only; use https")
         default:
             throw FetchError(code: .invalidRequest, origin: origin, detail: "the scheme must be https")
         }
         self.url = url
     }
 
-    /// `localhost` needs no resolver: libcurl takes it for loopback itself (since 7.77).
+    /// Whether a host is loopback. libcurl resolves `localhost` to loopback itself (since 7.77).
     private static func isLoopback(_ host: String) -> Bool {
         if host.lowercased() == "localhost" || host == "[::1]" { return true }
         let octets = host.split(separator: ".", omittingEmptySubsequences: false)
@@ -38,7 +38,7 @@ struct FetchTarget: Sendable {
     }
 }
 
-/// libcurl's parsed URL, owned alone.
+/// The sole owner of libcurl's parsed URL.
 private struct ParsedURL: ~Copyable {
     private let pointer: OpaquePointer
 
@@ -47,7 +47,7 @@ private struct ParsedURL: ~Copyable {
     deinit { curl_url_cleanup(pointer) }
 
     static func parse(_ url: String) -> ParsedURL? {
-        // An embedded NUL would end the URL early for libcurl, and only for it.
+        // libcurl would truncate the URL at an embedded NUL.
         guard !url.utf8.contains(0), let pointer = curl_url() else { return nil }
         let parsed = ParsedURL(pointer)
         guard curl_url_set(pointer, CURLUPART_URL, url, 0) == CURLUE_OK else { return nil }
@@ -63,7 +63,7 @@ private struct ParsedURL: ~Copyable {
 }
 
 extension FetchRequest {
-    /// A line break in a header would begin another header, or another request.
+    /// Rejects malformed methods and headers. A line break in a header would start another header or request.
     func checkHeaders(origin: String) throws(FetchError) {
         let token = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
         guard !method.isEmpty, method.utf8.allSatisfy(token.contains) else {
@@ -75,7 +75,7 @@ extension FetchRequest {
             }
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw FetchError(
-                    code: .invalidRequest, origin: origin, detail: "header \(name) holds a control character")
+                    code: .invalidRequest, origin: origin, detail: "header \(name) contains a control character")
             }
         }
     }

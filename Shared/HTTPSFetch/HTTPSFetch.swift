@@ -1,11 +1,11 @@
-/// Plain HTTPS requests at a low rate: access tokens, key sets, operators' calls.
+/// An HTTPS client for low request rates: OAuth access tokens, JWK sets, operator commands.
 ///
-/// TLS 1.2 or later, the peer verified against the system's trust store or one CA file. Plain `http` is allowed to
-/// loopback addresses only. Redirects are not followed: a token endpoint that moves is a change of configuration.
-/// Proxies are taken from the environment as libcurl does (`HTTPS_PROXY`, `NO_PROXY`, …).
+/// Requires TLS 1.2 and verifies the peer with the system's trust store or one CA file. Allows plain `http` for
+/// loopback addresses only. Does not follow redirects. Uses the proxies of the environment like curl (`HTTPS_PROXY`,
+/// `NO_PROXY`, …).
 ///
-/// Copies share one thread and its connections, which end with the last copy; requests still under way are then
-/// answered `cancelled`.
+/// Copies share one thread and its connections, which end with the last copy; running requests then fail with
+/// `cancelled`.
 package struct HTTPSFetch: Sendable {
     struct Limits: Sendable {
         let caFile: String?
@@ -19,8 +19,8 @@ package struct HTTPSFetch: Sendable {
 
     /// - Parameters:
     ///   - caFile: PEM certificates to trust *instead of* the system's.
-    ///   - timeout: for a whole request, connecting included.
-    ///   - maximumResponseSize: of the body and of the header block, each, in bytes.
+    ///   - timeout: of a whole request, including the connect.
+    ///   - maximumResponseSize: the limit of the body and of the header block, each, in bytes.
     package init(
         caFile: String? = nil, connectTimeout: Duration = .seconds(5), timeout: Duration = .seconds(15),
         maximumResponseSize: Int = 1 << 20
@@ -30,7 +30,7 @@ package struct HTTPSFetch: Sendable {
         engine = FetchEngine()
     }
 
-    /// Sends a request and waits for the whole response. Ends at once when the task is cancelled.
+    /// Sends a request and returns the complete response. Cancelling the task ends the request at once.
     package func send(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
         let target = try FetchTarget(request.url)
         try request.checkHeaders(origin: target.origin)

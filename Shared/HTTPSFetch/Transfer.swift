@@ -1,23 +1,23 @@
 internal import CCurl
 
-/// Everything libcurl needs to know about one request.
+/// The input of a transfer.
 struct TransferSpecification: Sendable {
     let request: FetchRequest
     let target: FetchTarget
     let limits: HTTPSFetch.Limits
 }
 
-/// One request under way: libcurl's easy handle, its header list, and what has come so far.
+/// A running request: libcurl's easy handle, its header list, and the response received so far.
 ///
-/// Lives on the engine's thread, which calls libcurl and is called back by it. The engine holds it while the handle is
-/// in the multi handle, so callbacks find it by `passUnretained`.
+/// Confined to the engine's thread. The loop retains it while the handle is in the multi handle, so callbacks use
+/// `passUnretained`.
 final class Transfer {
     let id: Int
     let handle: UnsafeMutableRawPointer
     private let origin: String
     private let maximumResponseSize: Int
     private var headerList: UnsafeMutablePointer<curl_slist>?
-    /// libcurl writes the reason of a failure here.
+    /// The buffer for libcurl's error message.
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0
@@ -37,14 +37,14 @@ final class Transfer {
         try configure(specification)
     }
 
-    /// The engine has taken the handle out of the multi handle before.
+    /// Frees the handle, which the loop has already removed from the multi handle.
     deinit {
         curl_easy_cleanup(handle)
         curl_slist_free_all(headerList)
         errorBuffer.deallocate()
     }
 
-    /// The outcome, once libcurl has said that the transfer is over.
+    /// Returns the result of a finished transfer.
     func outcome(_ code: CURLcode) -> Result<FetchResponse, FetchError> {
         if isTooLarge {
             return .failure(
@@ -74,10 +74,10 @@ extension Transfer {
         set(CURLOPT_ERRORBUFFER, errorBuffer)
         set(CURLOPT_URL, target.url)
         set(CURLOPT_PROTOCOLS_STR, target.isPlain ? "http" : "https")
-        // A proxy has no business with what stays on this machine.
+        // Plain http is loopback only, which bypasses proxies.
         if target.isPlain { set(CURLOPT_NOPROXY, "*") }
         set(CURLOPT_FOLLOWLOCATION, 0)
-        // Time-outs by signal are for programs of one thread.
+        // libcurl's signal-based time-outs are not thread-safe.
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(limits.connectTimeout))
         set(CURLOPT_TIMEOUT_MS, Self.milliseconds(limits.timeout))
@@ -95,18 +95,18 @@ extension Transfer {
     private func setTrust(caFile: String?) {
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
-        // CURL_SSLVERSION_TLSv1_2, an anonymous enum's member.
+        // 6 is CURL_SSLVERSION_TLSv1_2, a member of an anonymous enum, which Swift does not import.
         set(CURLOPT_SSLVERSION, 6)
         guard let caFile else { return }
         set(CURLOPT_CAINFO, caFile)
-        // Or the system's directory would be trusted too.
+        // Otherwise libcurl would trust the system's directory too.
         _ = shim_easy_setopt_string(handle, CURLOPT_CAPATH, nil)
     }
 
     private func setBody(of request: FetchRequest) {
         if !request.body.isEmpty || request.method == "POST" {
             _ = shim_easy_setopt_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
-            // Never a null pointer, which would mean that a callback provides the body.
+            // Never a null pointer, which makes libcurl read the body from a callback.
             (request.body + [0]).withUnsafeBytes {
                 _ = shim_easy_setopt_bytes(handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress)
             }
@@ -120,10 +120,10 @@ extension Transfer {
     }
 
     private func setHeaders(of request: FetchRequest) throws(FetchError) {
-        // No waiting for “100 Continue”: the bodies are small.
+        // Disables “Expect: 100-continue”: the bodies are small.
         var lines = ["Expect:"]
         for (name, value) in request.headers {
-            // libcurl takes “name:” for “remove this header”, and “name;” for an empty one.
+            // For libcurl, “name:” removes a header, and “name;” sends an empty one.
             lines.append(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
         }
         for line in lines {
@@ -165,10 +165,10 @@ private func receiveBody(
 }
 
 extension Transfer {
-    /// Returns how many bytes were taken; fewer than there are ends the transfer.
+    /// Returns the number of bytes accepted; a smaller number than given aborts the transfer.
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         let text = String(decoding: line, as: UTF8.self)
-        // The status line of the next response: what came before was an interim one.
+        // The status line of the next response: the previous one was an interim response (1xx).
         if text.hasPrefix("HTTP/") { (headers, headerBytes) = ([], 0) }
         headerBytes += line.count
         guard headerBytes <= maximumResponseSize else {

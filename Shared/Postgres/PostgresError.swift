@@ -1,51 +1,50 @@
-/// What went wrong between us and the database. Never holds a password nor a parameter's value.
+/// A database error. Contains no password and no parameter value.
 package struct PostgresError: Error, Equatable, Sendable {
     package enum Code: Hashable, Sendable {
-        /// The configuration cannot be used as it is.
+        /// The configuration is invalid.
         case invalidConfiguration
         /// No connection could be opened: refused, unreachable, wrong password, no writable host.
         case connectionFailed
-        /// An open connection broke. Whether a statement in flight took effect is unknown, unless it was in a
-        /// transaction that was not being committed: that one is rolled back.
+        /// An open connection broke. A running statement may have taken effect, unless it was in a transaction before
+        /// `COMMIT`, which is rolled back.
         case connectionLost
-        /// The server said nothing for longer than the client waits; the connection was thrown away.
+        /// The server did not respond before the client's deadline; the connection was closed.
         case deadlineExceeded
         /// No connection of the pool became free in time.
         case checkoutTimedOut
         case poolClosed
-        /// The waiting task was cancelled. A statement in flight was abandoned with its connection.
+        /// The task was cancelled. The connection of a running statement was closed.
         case cancelled
-        /// The connection broke during `COMMIT`: the transaction took effect, or it did not. The way out is to do the
-        /// work again under the same dedupe key, never to assume either.
+        /// The connection broke during `COMMIT`; the transaction may have taken effect. Repeat the work with the same
+        /// dedupe key.
         case commitUnknown
-        /// The body of a transaction returned, although one of its statements had failed: nothing was committed.
+        /// The body of a transaction returned after a statement had failed; nothing was committed.
         case transactionAborted
         /// A `PostgresTransaction` was used after its body had returned.
         case transactionEnded
-        /// A statement was issued on a transaction that is in the middle of copying rows.
+        /// A statement was run during a COPY of its transaction.
         case copying
-        /// A column does not hold what was asked of it.
+        /// A column is missing or has another type.
         case decoding
-        /// A prepared statement no longer fits the tables it reads: they were altered since. Run again, it is prepared anew.
+        /// A prepared statement is invalid because its tables were altered. The next run prepares it again.
         case statementOutdated
-        /// The server's answer, by its five-character code (Postgres manual, appendix A).
+        /// An error of the server, by SQLSTATE (Postgres manual, appendix A).
         case sqlState(String)
     }
 
     package let code: Code
-    /// What was being done: the beginning of the statement (its text, never its values), or a step such as `connect`.
+    /// The start of the statement (its text, never its values), or a step such as `connect`.
     package let operation: String
     package let detail: String
 
-    /// - Parameter operation: The whole statement, or a step.
+    /// - Parameter operation: the whole statement, or a step.
     package init(_ code: Code, operation: String, detail: String) {
         self.code = code
         self.operation = Self.label(operation)
         self.detail = detail
     }
 
-    /// The beginning of a statement, on one line, to tell it by. Made when something has gone wrong, as it costs more than
-    /// many a statement does.
+    /// Returns the start of a statement on one line. Called only for errors, since it is slower than many statements.
     static func label(_ statement: String) -> String {
         let line = statement.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return line.count > 80 ? line.prefix(79) + "…" : line
@@ -64,11 +63,10 @@ extension PostgresError: CustomStringConvertible {
 // MARK: - Consequences
 
 extension PostgresError {
-    /// Nothing is wrong with the statement: the database is away, shutting down, out of resources, or refusing writes. The
-    /// same may be tried again for as long as it takes. `commitUnknown` is one too: what follows it must be safe to repeat.
+    /// Whether the database is unreachable, shutting down, out of resources, or read-only: retry without a limit.
+    /// Includes `commitUnknown`, so the work must be safe to repeat.
     ///
-    /// A statement that ran out of time is none (``isTimeout``): it may be the statement's own doing, and would then run out
-    /// of time for ever.
+    /// Excludes time-outs (``isTimeout``): the statement itself may be too slow, and a retry would time out again.
     package var isOutage: Bool {
         switch code {
         case .connectionFailed, .connectionLost, .checkoutTimedOut, .poolClosed, .commitUnknown: true
@@ -80,8 +78,7 @@ extension PostgresError {
         }
     }
 
-    /// A statement, or the wait for a lock, took longer than allowed. A smaller piece of the same work may succeed. An HTTP
-    /// client may ask again later.
+    /// Whether a statement or a wait for a lock timed out. Retry with a smaller batch; HTTP clients may retry later.
     package var isTimeout: Bool {
         switch code {
         case .deadlineExceeded, .sqlState("57014"), .sqlState("55P03"): true
@@ -89,8 +86,7 @@ extension PostgresError {
         }
     }
 
-    /// The transaction was rolled back by the server for a reason that may be gone the next time: its whole body may
-    /// be run again.
+    /// Whether the server rolled the transaction back for a transient reason; its body may be retried.
     package var isRetriableTransaction: Bool {
         switch code {
         case .sqlState("40001"), .sqlState("40P01"), .statementOutdated: true
@@ -98,17 +94,17 @@ extension PostgresError {
         }
     }
 
-    /// The connection is of no more use.
+    /// Whether the connection must be closed.
     var closesConnection: Bool {
         switch code {
         case .connectionFailed, .connectionLost, .deadlineExceeded, .commitUnknown: true
-        // 25006: this server is read-only now; `target_session_attrs` looks for the one that is not.
+        // 25006: the server has become read-only; a new connection finds the writable one (`target_session_attrs`).
         case .sqlState(let state): state.hasPrefix("57P0") || state.hasPrefix("08") || state == "25006"
         default: false
         }
     }
 
-    /// Before `COMMIT` was sent, a transaction whose connection broke has certainly not taken effect.
+    /// Whether the connection broke. A transaction before `COMMIT` has then certainly not taken effect.
     var isLostConnection: Bool {
         switch code {
         case .connectionLost: true
@@ -119,10 +115,10 @@ extension PostgresError {
 
     private static func isOutage(sqlState: String) -> Bool {
         switch sqlState {
-        // Read-only server.
+        // The server is read-only.
         case "25006": true
         default:
-            // Connection; resources and disk; shutdown; the system's own I/O.
+            // Connection exception; insufficient resources; shutdown; system error.
             ["08", "53", "57P0", "58"].contains { sqlState.hasPrefix($0) }
         }
     }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// One `import` line of one source file.
+/// An `import` line of a source file.
 struct Import: Hashable {
     let module: String
-    /// Relative to the package, with `/`.
+    /// Relative to the package root, with `/`.
     let file: String
     let line: Int
 }
 
-/// The package as it lies on disk.
+/// The package's files.
 enum Sources {
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// Every Swift file below `folder`, relative to the package.
+    /// All Swift files below `folder`, relative to the package root.
     static func files(below folder: String) -> [String] {
         let base = root.appending(path: folder)
         let enumerator = FileManager.default.enumerator(at: base, includingPropertiesForKeys: nil)
@@ -32,7 +32,7 @@ enum Sources {
         try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path).sorted()
     }
 
-    /// The imports of a file: `import X`, with any access level or attribute before it and any declaration kind after.
+    /// The imports of a file, with any access level, attribute and declaration kind.
     static func imports(of file: String) throws -> [Import] {
         let text = try text(of: file)
         let pattern =

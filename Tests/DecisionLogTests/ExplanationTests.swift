@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DecisionLog
 
-/// Why somebody was pushed, or not, on the tables of rules.
+/// Explanations read from the tables of rules.
 @Suite(.timeLimit(.minutes(2))) struct ExplanationTests {
     private let event = UUID(uuidString: "00000000-0000-5000-8000-000000000001")!
     private let pushed = UUID(uuidString: "00000000-0000-5000-8000-00000000000a")!
@@ -57,11 +57,11 @@ import Testing
         try await pool.execute("INSERT INTO rules.receipt VALUES (\(capped), 'opened', \(later))")
     }
 
-    @Test func `the whole story of an event is told`() async throws {
+    @Test func `an explanation lists decisions, outcomes, inbox and receipts of each user`() async throws {
         try await withStore { store, pool in
-            let told = try await store.explain(.init(event: "e-1", app: AppID(rawValue: "portal")))
+            let explanations = try await store.explain(.init(event: "e-1", app: AppID(rawValue: "portal")))
             #expect(
-                told.flatMap(\.lines) == [
+                explanations.flatMap(\.lines) == [
                     "portal  chat.written  e-1  from /up  arrived 2026-01-01T00:00:00.000Z  rules 00000000-0000-5000-8000-000000000001",
                     "  ann  chat  00000000-0000-5000-8000-00000000000a",
                     "    2026-01-01T00:00:00.000Z  hold until 2026-01-01T01:00:00.000Z  (quiet-hours)",
@@ -71,27 +71,27 @@ import Testing
                     "  bob  chat  00000000-0000-5000-8000-00000000000b",
                     "    2026-01-01T00:00:00.000Z  inbox  (capped)",
                     "    in the inbox, unread",
-                    "    opened by this person 2026-01-01T01:00:00.000Z",
+                    "    opened by the user 2026-01-01T01:00:00.000Z",
                     "  cy  chat  00000000-0000-5000-8000-00000000000c",
                     "    2026-01-01T00:00:00.000Z  hold until 2026-01-01T01:00:00.000Z  (quiet-hours)",
-                    "    it waits; it is judged again at 2026-01-01T01:00:00.000Z",
-                    "(wanted) nothing speaks against it",
-                    "(capped) this person has been pushed as often as the cap allows",
-                    "(quiet-hours) it was this person's quiet hours",
+                    "    held; decided again at 2026-01-01T01:00:00.000Z",
+                    "(wanted) no preference or limit prevents it",
+                    "(capped) the user's frequency cap was reached",
+                    "(quiet-hours) the user's quiet hours were in effect",
                 ])
         }
     }
 
-    @Test func `one user's story is told alone, and two apps' events of one id are two`() async throws {
+    @Test func `a query can be limited to one user, and returns events of all apps with the id`() async throws {
         try await withStore { store, pool in
             let bob = try await store.explain(.init(event: "e-1", user: "bob"))
             #expect(bob.map(\.app).sorted() == ["other", "portal"])
-            #expect(bob.flatMap(\.stories).map(\.user) == ["bob"])
+            #expect(bob.flatMap(\.traces).map(\.user) == ["bob"])
             #expect(try await store.explain(.init(event: "e-2")) == [])
         }
     }
 
-    @Test func `an event to very many is told page by page, everybody once`() async throws {
+    @Test func `pages of an event with many users contain each notification once`() async throws {
         try await withStore { store, pool in
             let many = UUID()
             try await pool.execute(
@@ -99,7 +99,7 @@ import Testing
                 INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
                 VALUES (\(many), 'portal', '/up', 'e-2', 'chat.written', \(many), \(noon))
                 """)
-            // Two rules for everybody; every third was held first. Names that languages and bytes order differently.
+            // Two rules for each user; every third notification was held first. Locales sort the names unlike bytes.
             try await pool.execute(
                 """
                 INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
@@ -108,32 +108,32 @@ import Testing
                 FROM generate_series(1, 300) AS number, unnest(ARRAY['chat', 'shout']) AS rule, generate_series(0, 1) AS step
                 WHERE step = 0 OR number % 3 = 0
                 """)
-            var question = ExplanationStore.Question(event: "e-2", app: AppID(rawValue: "portal"), limit: 70)
-            var stories: [Explanation.Story] = []
+            var question = ExplanationStore.ExplanationQuery(event: "e-2", app: AppID(rawValue: "portal"), limit: 70)
+            var traces: [Explanation.NotificationTrace] = []
             var pages = 0
             while let page = try await store.explain(question).first {
-                stories += page.stories
+                traces += page.traces
                 pages += 1
-                #expect(page.stories.count <= 70)
+                #expect(page.traces.count <= 70)
                 question.after = page.next
                 guard page.next != nil else { break }
             }
             #expect(pages == 9)
-            #expect(stories.count == 600 && Set(stories.map(\.notification)).count == 600)
-            let order = stories.map { Array("\($0.user) \($0.rule)".utf8) }
+            #expect(traces.count == 600 && Set(traces.map(\.notification)).count == 600)
+            let order = traces.map { Array("\($0.user) \($0.rule)".utf8) }
             #expect(zip(order, order.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
-            #expect(stories.allSatisfy { $0.decisions.count == (Int($0.user.dropFirst())! % 3 == 0 ? 2 : 1) })
+            #expect(traces.allSatisfy { $0.decisions.count == (Int($0.user.dropFirst())! % 3 == 0 ? 2 : 1) })
 
-            // A place in another event, another app's, and one that is gone.
+            // Page starts in another event and in another app's event.
             question.after = pushed
             #expect(try await store.explain(question) == [])
-            question.after = stories[0].notification
+            question.after = traces[0].notification
             question.app = AppID(rawValue: "other")
             #expect(try await store.explain(question) == [])
         }
     }
 
-    @Test func `of many events of one id the latest are told`() async throws {
+    @Test func `of many events with one id the latest are returned`() async throws {
         try await withStore { store, pool in
             try await pool.execute(
                 """
@@ -142,10 +142,10 @@ import Testing
                     \(noon) + number * interval '1 second'
                 FROM generate_series(1, 20) AS number
                 """)
-            let told = try await store.explain(.init(event: "e-1"))
-            #expect(told.map(\.source) == (11...20).reversed().map { "/\($0)" })
-            #expect(told.allSatisfy { $0.stories.isEmpty && $0.next == nil })
-            #expect(told[0].told == ["  nobody: no rule matches, or it names nobody who is left to tell"])
+            let explanations = try await store.explain(.init(event: "e-1"))
+            #expect(explanations.map(\.source) == (11...20).reversed().map { "/\($0)" })
+            #expect(explanations.allSatisfy { $0.traces.isEmpty && $0.next == nil })
+            #expect(explanations[0].notificationLines == ["  no users: no rule matches, or no recipient is left"])
         }
     }
 }

@@ -27,10 +27,10 @@ import Testing
             ])
         let nothing = RuleCounts(from: Self.noon, until: Self.noon.addingTimeInterval(3600), countedAt: nil, rows: [])
         #expect(
-            nothing.lines == ["nothing was decided between 2026-01-01T12:00:00.000Z and 2026-01-01T13:00:00.000Z"])
+            nothing.lines == ["no decisions between 2026-01-01T12:00:00.000Z and 2026-01-01T13:00:00.000Z"])
     }
 
-    @Test func `in JSON every figure has its name`() throws {
+    @Test func `the JSON contains every count`() throws {
         let counts = RuleCounts(
             from: Self.noon, until: Self.noon, countedAt: Self.noon, rows: [row("chat", [1, 2, 3, 4, 5, 6])])
         let time: JSONValue = "2026-01-01T12:00:00.000Z"

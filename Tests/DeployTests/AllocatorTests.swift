@@ -1,9 +1,9 @@
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(1))) struct AllocatorTests {
-    /// Asked as an operator would ask: jemalloc tells what it found where, before anything else happens.
-    @Test func `every executable runs with the allocator's settings of decision 66`() async throws {
+    /// jemalloc prints its settings and their sources at startup.
+    @Test func `every executable runs with the jemalloc settings of decision 66`() async throws {
         for product in try Repository.products().sorted() {
             let process = try ChildProcess(
                 product: product, ["--help"], environment: ["MALLOC_CONF": "confirm_conf:true"])

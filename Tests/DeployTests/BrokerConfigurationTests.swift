@@ -1,9 +1,9 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(1))) struct BrokerConfigurationTests {
-    @Test func `the broker loads the definitions from where they are mounted`() throws {
+    @Test func `the broker loads the definitions from the mounted file`() throws {
         let configuration = try Repository.text("deploy/rabbitmq/rabbitmq.conf")
         #expect(configuration.contains("\nload_definitions = /run/heliograph/rabbitmq-definitions.json\n"))
         let compose = try Manifest.one("docker-compose.yml")["services.rabbitmq.volumes"]?.items.compactMap(\.text)
@@ -11,7 +11,7 @@ import Testing
         #expect(compose?.contains("./deploy/rabbitmq/rabbitmq.conf:/etc/rabbitmq/rabbitmq.conf:ro") == true)
     }
 
-    @Test func `every broker refuses messages far above what a stage accepts, and no message of ours`() throws {
+    @Test func `every broker's message size limit is far above that of the stages`() throws {
         let line = try #require(
             Repository.text("deploy/rabbitmq/rabbitmq.conf").split(separator: "\n").first {
                 $0.hasPrefix("max_message_size = ")
@@ -23,7 +23,7 @@ import Testing
 
     /// For brokers that do not load the definitions.
     @Test(arguments: Topology.policies)
-    func `the command that makes a policy of dead letters is written down as it is`(policy: Topology.Policy) throws {
+    func `the README has the command for each dead-letter policy`(policy: Topology.Policy) throws {
         guard case .number(let kept)? = policy.definition["message-ttl"] else {
             Issue.record("the policy has no time")
             return
@@ -37,7 +37,7 @@ import Testing
         #expect(try Repository.text("deploy/kubernetes/README.md").contains(command))
     }
 
-    @Test func `the definitions know every role, and no password`() async throws {
+    @Test func `the definitions contain every role and no password`() async throws {
         let credentials = try await Credentials.make()
         let file = try Repository.bytes("\(credentials.folder.path)/rabbitmq-definitions.json")
         let definitions = try WireCoding.decode(JSONValue.self, from: file)

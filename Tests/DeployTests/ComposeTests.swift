@@ -1,7 +1,7 @@
 import Foundation
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct ComposeTests {
     private let services: [(name: String, value: Manifest)]
@@ -16,7 +16,7 @@ import Testing
         try #require(services.first { $0.name == name }?.value, "no service \(name)")
     }
 
-    @Test func `every file that a container is pointed at is one that exists there`() async throws {
+    @Test func `every file path in a container's environment exists`() async throws {
         let credentials = try await Credentials.make()
         for container in try Container.compose() {
             for (name, value) in container.environment where value.hasPrefix("/") {
@@ -29,13 +29,13 @@ import Testing
         }
     }
 
-    @Test func `whoever is waited for can become what is waited for`() throws {
+    @Test func `every service that another one waits for can reach the awaited condition`() throws {
         for (name, service) in services {
             for (other, dependency) in service["depends_on"]?.members ?? [] {
                 let target = try self.service(other)
                 switch dependency["condition"]?.text {
                 case "service_healthy":
-                    // Our images bring their own check.
+                    // Our images have a health check.
                     #expect(target["healthcheck"] != nil || target["build.args.SERVICE"] != nil, "\(name) → \(other)")
                 case "service_completed_successfully":
                     #expect(target["restart"]?.text == "on-failure", "\(name) → \(other)")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `a drain is never cut short`() throws {
+    @Test func `the stop timeout is longer than a drain`() throws {
         let deadline = try Settings.load(keys: [], environment: [:]).duration(.shutdownDeadline) + .seconds(5)
         for name in try Repository.services() {
             let text = try #require(try service(name)["stop_grace_period"]?.text)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `our containers have no rights, and their images name what they hold`() throws {
+    @Test func `our containers drop all privileges, and images are named after their executable`() throws {
         for (name, service) in services where service["build"] != nil {
             #expect(service["cap_drop"]?.items.map(\.text) == ["ALL"], "\(name)")
             #expect(service["security_opt.0"]?.text == "no-new-privileges:true", "\(name)")
@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    /// A check as root that comes before the server wrote its Erlang cookie makes the file root's.
-    @Test func `the broker's health check runs as the broker's user, and not before its cookie is there`() throws {
+    /// A root check before the server writes its Erlang cookie would create the file as root.
+    @Test func `the broker's health check runs as the broker's user, after the cookie exists`() throws {
         let check = try #require(try service("rabbitmq")["healthcheck"])
         #expect(
             check["test"]?.items.compactMap(\.text).prefix(4) == ["CMD", "gosu", "rabbitmq", "rabbitmq-diagnostics"])
@@ -76,7 +76,7 @@ import Testing
         #expect(check["start_interval"]?.text == "\(interval)s" && interval >= 15)
     }
 
-    @Test func `every container with an address of broker or database says that it has no TLS`() throws {
+    @Test func `every container that uses broker or database allows plaintext explicitly`() throws {
         var found = 0
         for (name, service) in services {
             let environment = service["environment"]?.members ?? []
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `a published port is one that the executable was told to listen on, and only loopback gets it`() throws {
+    @Test func `published ports match the configured ports and bind to loopback only`() throws {
         for (name, service) in services {
             let listening = (service["environment"]?.members ?? []).filter { $0.name.hasSuffix("_PORT") }
                 .compactMap(\.value.text)
@@ -111,7 +111,7 @@ import Testing
         #expect(try service("provider-simulator")["ports.0"]?.text == "127.0.0.1:9480:9480")
     }
 
-    @Test func `every volume is declared, and every bound file is there`() throws {
+    @Test func `every volume is declared, and every mounted file exists`() throws {
         let declared = try #require(file["volumes"]).names
         for (name, service) in services {
             for volume in service["volumes"]?.items.compactMap(\.text) ?? [] {
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `the simulator's names are what its clients call it`() throws {
+    @Test func `the senders use the simulator's host name and ports`() throws {
         for sender in ["apns-sender", "fcm-sender"] {
             for (name, value) in try service(sender)["environment"]?.members ?? [] where name.hasSuffix("_URL") {
                 let url = try #require(URL(string: value.text ?? ""))

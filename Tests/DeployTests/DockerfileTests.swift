@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(1))) struct DockerfileTests {
     private let text: String
@@ -17,7 +17,7 @@ import Testing
         #expect(Set(loop.1.split(separator: " ").map(String.init)) == (try Repository.products()))
     }
 
-    @Test func `it runs as nobody in particular, and its health is the binary's own word`() throws {
+    @Test func `it runs as an unprivileged user, with the binary's own health check`() throws {
         let final = try #require(text.range(of: "AS service")).upperBound
         let lines = text[final...].split(separator: "\n")
         #expect(lines.contains("USER 65532:65532"))
@@ -26,7 +26,7 @@ import Testing
         #expect(lines.contains("EXPOSE 9400"))
     }
 
-    /// The Debian packages that some stage installs, each with the version after its `=`.
+    /// The Debian packages of all stages, with the version after `=`.
     private func packages() throws -> [(name: String, version: String?)] {
         let installed = text.matches(of: #/--no-install-recommends([^&]+)&&/#)
             .flatMap { $0.1.split(whereSeparator: \.isWhitespace).map(String.init) }
@@ -54,14 +54,14 @@ import Testing
         }
     }
 
-    /// Another upstream version makes this test fail: compare its changelog, then change the pattern.
-    @Test func `librabbitmq is the one with Debian's fixes`() throws {
+    /// If this fails after an upstream update, compare the changelog, then change the pattern.
+    @Test func `librabbitmq is the version with Debian's fixes`() throws {
         let version = try #require(try packages().first { $0.name == "librabbitmq4" }?.version)
         let update = try #require(version.firstMatch(of: #/^0\.11\.0-1\+deb12u([0-9]+)$/#)?.1)
         #expect(try #require(Int(update)) >= 3)
     }
 
-    @Test func `the operator's image has both executables by name, and no health check of a service`() throws {
+    @Test func `the pushctl image has both executables and no health check`() throws {
         let stage = try #require(text.firstMatch(of: #/AS pushctl\n([\s\S]*?)\nFROM /#)?.1)
         #expect(stage.contains("COPY --from=build /out/pushctl /out/rules /usr/local/bin/"))
         #expect(stage.contains("\nHEALTHCHECK NONE\n"))
@@ -73,12 +73,12 @@ import Testing
                 "for target in pushctl tools; do\n      docker build -f deploy/Dockerfile --target $target "))
     }
 
-    @Test func `each service's executable has its own name beside that of the image`() {
+    @Test func `each service image has the executable under its own name and as a link named service`() {
         #expect(text.contains("COPY --from=build /out/${SERVICE} /usr/local/bin/\n"))
         #expect(text.contains(#"RUN ln -s "${SERVICE}" /usr/local/bin/service "#))
     }
 
-    @Test func `every folder it copies is there, and the context lets it through`() throws {
+    @Test func `every copied folder exists and is in the build context`() throws {
         let ignored = try Repository.text(".dockerignore").split(separator: "\n").map(String.init)
         for line in text.split(separator: "\n") where line.hasPrefix("COPY ") && !line.contains("--from") {
             let source = String(line.split(separator: " ")[1])
@@ -88,20 +88,20 @@ import Testing
         }
     }
 
-    /// Debian's packages of the libraries that our executables may be linked against.
+    /// Debian packages of the libraries that our executables may link.
     private static let packages = [
         "librabbitmq.so.4": "librabbitmq4", "libpq.so.5": "libpq5", "libcurl.so.4": "libcurl4",
         "libnghttp2.so.14": "libnghttp2-14", "libssl.so.3": "libssl3", "libcrypto.so.3": "libssl3",
         "libstdc++.so.6": "libstdc++6", "libjemalloc.so.2": "libjemalloc2",
     ]
-    /// In every image, or linked statically in one (`--static-swift-stdlib`).
+    /// In every base image, or linked statically (`--static-swift-stdlib`).
     private static let elsewhere = [
         "libc.so", "libm.so", "libgcc_s.so", "ld-linux", "libdl.so", "libpthread.so", "libutil.so", "librt.so",
         "libresolv.so", "libswift", "libFoundation", "lib_Foundation", "libdispatch", "libBlocksRuntime",
     ]
 
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/readelf"), "needs readelf of binutils"))
-    func `the image has every library that an executable is linked against`() async throws {
+    func `the image has every library that an executable links`() async throws {
         let installed = Set(
             try packages().map(\.name).filter { $0.hasPrefix("lib") && !$0.hasSuffix("-dev") })
         for product in try Repository.products().sorted() {

@@ -1,12 +1,12 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import ServiceKit
 
-/// The environment that each container gets, held against the executable in it.
+/// Compares each container's environment with its executable.
 @Suite(.timeLimit(.minutes(3))) struct EnvironmentTests {
-    /// What the image itself sets, for all of them.
+    /// Set by the image for all services.
     static let image = ["HELIOGRAPH_ADMIN_HOST": "0.0.0.0"]
 
     static func containers() throws -> [Container] { try Container.compose() + Container.kubernetes() }
@@ -16,25 +16,27 @@ import Testing
         #expect(Set(try Container.kubernetes().map(\.product)) == (try Repository.products()))
     }
 
-    @Test func `every variable that is set is one that the executable reads, and what it requires is set`()
+    @Test func `every variable that is set is read by the executable, and required ones are set`()
         async throws
     {
         for product in try Repository.products().sorted() {
-            let help = try await Help.of(product)
+            let help = try await HelpOutput.of(product)
             for container in try Self.containers() where container.product == product {
                 let names = Set(container.environment.keys)
-                #expect(names.subtracting(help.variables) == [], "\(container) sets what \(product) does not read")
+                #expect(
+                    names.subtracting(help.variables) == [],
+                    "\(container) sets a variable that \(product) does not read")
                 let missing = help.required.filter { !names.contains($0) && !names.contains("\($0)_FILE") }
                 #expect(missing == [], "\(container) lacks what \(product) requires")
             }
         }
     }
 
-    @Test func `each job of pushctl is given what its command reads`() throws {
+    @Test func `each job of pushctl has the settings of its command`() throws {
         let needs = ["topology": ["AMQP_URL_FILE", "HELIOGRAPH_APPS"], "migrate": ["DATABASE_URL_FILE"]]
         var found: Set<String> = []
         for container in try Self.containers() where container.product == "pushctl" {
-            // The others run a script.
+            // Other jobs run a script.
             guard let command = container.arguments.first else { continue }
             let variables = try #require(needs[command], "\(container): pushctl \(command)")
             #expect(Set(variables).isSubset(of: container.environment.keys), "\(container)")
@@ -53,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `a service that would reach broker or database without TLS does not start unless it is told to`()
+    @Test func `a service without TLS to broker or database does not start unless plaintext is allowed`()
         async throws
     {
         let credentials = try await Credentials.make()
@@ -78,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `an operator key that can be guessed is refused`() async throws {
+    @Test func `a weak operator key is refused`() async throws {
         let credentials = try await Credentials.make()
         let container = try #require(try Container.compose().first { $0.product == "token-registry" })
         var environment = container.environment.mapValues(credentials.translate)
@@ -90,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: ["check", "preview", "diff"])
-    func `the help of rule files is an answer, from both executables`(verb: String) async throws {
+    func `both executables print the help of rule commands`(verb: String) async throws {
         for (product, arguments) in [("rules", [verb, "--help"]), ("pushctl", ["rules", verb, "--help"])] {
             let process = try ChildProcess(product: product, arguments)
             #expect(await process.exit() == 0, "\(process.errors)")
@@ -102,7 +104,7 @@ import Testing
         #expect(process.output.contains("rules \(verb) "))
     }
 
-    @Test func `every executable says its name and version`() async throws {
+    @Test func `every executable prints its name and version`() async throws {
         for product in try Repository.products().sorted() {
             let process = try ChildProcess(product: product, ["--version"])
             #expect(await process.exit() == 0, "\(product): \(process.errors)")
@@ -110,9 +112,9 @@ import Testing
         }
     }
 
-    /// With the demonstration's own credentials in place of the mounted ones, and free ports in place of the container's:
-    /// each service starts, is alive, is not ready while broker and database are away, and stops cleanly.
-    @Test func `each service takes the environment it is given`() async throws {
+    /// With demonstration credentials and free ports, each service starts, is live but not ready without broker and
+    /// database, and stops cleanly.
+    @Test func `each service starts with its environment`() async throws {
         let credentials = try await Credentials.make()
         for container in try Container.compose() where container.product != "pushctl" {
             let port = try FreePort.any()

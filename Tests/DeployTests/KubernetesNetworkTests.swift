@@ -20,13 +20,13 @@ import Testing
         Set((rule["ports"]?.items ?? []).compactMap { $0["port"]?.text })
     }
 
-    @Test func `every connection that is allowed names its other end`() {
+    @Test func `every allowed connection names its peer`() {
         #expect(rules("egress").count >= 9 && rules("ingress").count >= 6)
         for (name, rule) in rules("egress") { #expect(rule["to"]?.items.isEmpty == false, "\(name)") }
         for (name, rule) in rules("ingress") { #expect(rule["from"]?.items.isEmpty == false, "\(name)") }
     }
 
-    @Test func `no namespace is let in without a label of its own`() {
+    @Test func `only namespaces with a specific label are allowed in`() {
         for (name, rule) in rules("ingress") {
             for peer in rule["from"]?.items ?? [] {
                 guard let selector = peer.members.first(where: { $0.name == "namespaceSelector" })?.value else {
@@ -37,8 +37,8 @@ import Testing
         }
     }
 
-    /// The cluster's API server and the cloud's metadata service, which hands out credentials, are on such addresses.
-    @Test func `what may reach the internet does not reach the inside`() throws {
+    /// Addresses of the cluster's API server and of the cloud metadata service, which issues credentials.
+    @Test func `pods with internet access cannot reach internal addresses`() throws {
         var found = 0
         for (name, rule) in rules("egress") {
             for peer in rule["to"]?.items ?? [] {
@@ -56,7 +56,7 @@ import Testing
         #expect(found == 6)
     }
 
-    @Test func `broker and database are reached on their ports, inside`() throws {
+    @Test func `broker and database are reachable on their ports from inside only`() throws {
         for (name, allowed) in [("broker", ["5671", "5672"]), ("database", ["5432"])] {
             let found = rules("egress").filter { $0.policy == name }
             #expect(found.count == 1)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `whatever says that it can be scraped lets Prometheus in on that port`() throws {
+    @Test func `every pod annotated for scraping lets Prometheus in on its port`() throws {
         var found: Set<String> = []
         for workload in try Workload.all() {
             let template = workload.manifest["spec.template.metadata"]
@@ -94,7 +94,7 @@ import Testing
         #expect(found.isSuperset(of: ["rules", "fcm-sender", "provider-simulator", "rabbitmq"]))
     }
 
-    @Test func `an operator's pod reaches broker, database, operator API and the providers' management`() throws {
+    @Test func `a pushctl pod reaches broker, database, operator API and provider management`() throws {
         let mine = policies.filter { _, policy in
             policy["spec.podSelector.matchLabels"]?.members.contains { $0.value.text == "pushctl" } == true
                 || policy["spec.podSelector.matchExpressions"]?.items.contains { expression in
@@ -102,7 +102,7 @@ import Testing
                 } == true
         }
         let reached = Set(mine.flatMap { ($0.policy["spec.egress"]?.items ?? []).flatMap(ports) })
-        let management = [ChannelDirectory.productionURL, ChannelDirectory.sandboxURL].compactMap {
+        let management = [ChannelManagementClient.productionURL, ChannelManagementClient.sandboxURL].compactMap {
             URL(string: $0.defaultValue ?? "")?.port.map(String.init)
         }
         #expect(management.count == 2)

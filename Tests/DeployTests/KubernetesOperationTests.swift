@@ -1,14 +1,14 @@
 import ServiceKit
 import Testing
 
-/// The manifests through restarts, scaling and operation.
+/// The manifests during restarts, scaling and operation.
 @Suite struct KubernetesOperationTests {
     private func kustomization(_ folder: String) throws -> Manifest {
         try Manifest.one("deploy/kubernetes/\(folder)/kustomization.yaml")
     }
 
-    /// Otherwise the kubelet opens every file to the group at each start, the broker's Erlang cookie among them.
-    @Test func `a volume that outlives its pod keeps the modes of its files`() throws {
+    /// Otherwise the kubelet makes every file group-readable at each start, including the broker's Erlang cookie.
+    @Test func `a persistent volume keeps the modes of its files`() throws {
         let stateful = try Workload.all().filter { $0.kind == "StatefulSet" }
         #expect(Set(stateful.map(\.name)) == ["rabbitmq", "postgres"])
         for workload in stateful {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `base demands TLS, and the demonstration says that it has none`() throws {
+    @Test func `base requires TLS, and the demonstration allows plaintext explicitly`() throws {
         #expect(
             !(try Repository.files(below: "deploy/kubernetes/base", suffix: ".yaml").contains {
                 try Repository.text($0).contains("HELIOGRAPH_ALLOW_PLAINTEXT")
@@ -31,7 +31,7 @@ import Testing
         #expect(found == 7)
     }
 
-    @Test func `an operator's pod gives up what it does not need, and ends by itself`() throws {
+    @Test func `a pushctl pod drops privileges and ends after a time limit`() throws {
         let pod = try Manifest.one("deploy/kubernetes/pushctl.yaml")
         #expect(pod["kind"]?.text == "Pod")
         #expect(pod["spec.securityContext.runAsNonRoot"]?.text == "true")
@@ -48,12 +48,12 @@ import Testing
         let known = ConfigurationReference([]).variables(of: "pushctl")
             .union(["REGISTRY_URL", "REGISTRY_OPERATOR_KEY_FILE", "REGISTRY_TOKEN_KEYS_FILE"])
         for entry in container["env"]?.items ?? [] { #expect(known.contains(entry["name"]?.text ?? "")) }
-        // Kept out of base: it runs during an operation only.
+        // Not part of base: it runs only during an operation.
         #expect(
             try kustomization("base")["resources"]?.items.contains { $0.text?.contains("pushctl") == true } == false)
     }
 
-    @Test func `each component changes what base has, and only that`() throws {
+    @Test func `each component changes only objects of base`() throws {
         let base = try Workload.all().filter { $0.file.hasPrefix("deploy/kubernetes/base/") }
         let wanted = [
             "authorities": Set(base.map(\.name)),
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `the page names every secret and config map that base needs, and the operator's`() throws {
+    @Test func `the README names every secret and config map of base and of the pushctl pod`() throws {
         let page = try Repository.text("deploy/kubernetes/README.md")
         let volumes =
             try Workload.all().filter { $0.file.hasPrefix("deploy/kubernetes/base/") }
@@ -95,7 +95,7 @@ import Testing
         for name in Set(names) { #expect(page.contains("`\(name)`"), "\(name)") }
     }
 
-    @Test func `the Ingress on the page carries every path of devices, and none of operators`() throws {
+    @Test func `the Ingress in the README has every device path and no operator path`() throws {
         let page = try Repository.text("deploy/kubernetes/README.md")
         let block = try #require(page.firstMatch(of: #/\n    apiVersion: networking[\s\S]*?\n\n/#)).0
         let manifest = try Manifest.parse(

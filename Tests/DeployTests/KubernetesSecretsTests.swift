@@ -1,8 +1,8 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-/// Every file that a container is pointed at comes from a mount, and every mount from something that is made.
+/// Every file path in an environment is mounted, and every mount has a source.
 @Suite(.timeLimit(.minutes(1))) struct KubernetesSecretsTests {
     /// The files of each generated ConfigMap and Secret: key and source.
     private func generated() throws -> [String: [String: String]] {
@@ -18,13 +18,13 @@ import Testing
         return result
     }
 
-    @Test func `every file that a container is pointed at is in a secret that is mounted there`() throws {
+    @Test func `every file path in a container's environment is in a mounted secret`() throws {
         let generated = try generated()
         for workload in try Workload.all() {
             let volumes = workload.pod?["volumes"]?.items ?? []
             for container in try Container.kubernetes() where container.description.hasSuffix(": \(workload.name)") {
                 for (name, value) in container.environment where value.hasPrefix("/") {
-                    // What the image brings itself.
+                    // Files in the image.
                     if value.hasPrefix("/usr/share/heliograph") { continue }
                     let mounts = workload.containers[0]["volumeMounts"]?.items ?? []
                     let mount = mounts.first { value.hasPrefix(($0["mountPath"]?.text ?? "-") + "/") }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `every secret is made of a file that the credentials script makes`() async throws {
+    @Test func `every secret comes from a file of the credentials script`() async throws {
         let credentials = try await Credentials.make()
         for (name, files) in try generated() {
             for source in files.values {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `each process gets the credentials that it uses, and no others`() throws {
+    @Test func `each process gets only the credentials that it uses`() throws {
         let used = [
             "rules": ["bearer-keys"], "token-registry": ["bearer-keys"], "apns-sender": ["apns-credentials"],
             "fcm-sender": ["fcm-credentials"], "provider-simulator": ["apns-credentials", "fcm-credentials"],
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `each service gets its own user of the broker`() throws {
+    @Test func `each service has its own broker user`() throws {
         let generated = try generated()
         for service in ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "topology"] {
             #expect(generated[service]?["amqp-url"] == "secrets/amqp-url-\(service)")

@@ -3,7 +3,7 @@ import ServiceKit
 import Testing
 
 @Suite struct KubernetesTests {
-    @Test func `every file parses and is taken up by a kustomization`() throws {
+    @Test func `every file parses and is listed in a kustomization`() throws {
         for folder in ["base", "demo"] {
             let path = "deploy/kubernetes/\(folder)"
             let resources = try #require(try Manifest.one("\(path)/kustomization.yaml")["resources"])
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `probes ask what is served, where it is served`() throws {
+    @Test func `probes use the served paths and port`() throws {
         let port = try Settings.load(keys: [], environment: [:]).integer(.adminPort)
         for workload in try Workload.all() where workload.isService {
             let container = workload.containers[0]
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `every pod and container gives up what it does not need`() throws {
+    @Test func `every pod and container drops unneeded privileges`() throws {
         for workload in try Workload.all() {
             let pod = try #require(workload.pod, "\(workload)")
             #expect(pod["automountServiceAccountToken"]?.text == "false", "\(workload)")
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `a drain is never cut short`() throws {
+    @Test func `the termination grace period is longer than a drain`() throws {
         let deadline = try Settings.load(keys: [], environment: [:]).duration(.shutdownDeadline) + .seconds(5)
         for workload in try Workload.all() where workload.isService {
             let grace = try #require(Int(workload.pod?["terminationGracePeriodSeconds"]?.text ?? ""), "\(workload)")
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `each stage runs twice and is never evicted as a whole`() throws {
+    @Test func `each stage has two replicas and a disruption budget`() throws {
         let budgets = try Manifests.all("PodDisruptionBudget")
         for workload in try Workload.all() where workload.isService && workload.name != "provider-simulator" {
             #expect(workload.manifest["spec.replicas"]?.text == "2", "\(workload)")
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `labels find the pods that they are meant to`() throws {
+    @Test func `labels select existing pods`() throws {
         let name = "app.kubernetes.io/name"
         func label(_ manifest: Manifest?) -> String? { manifest?.members.first { $0.name == name }?.value.text }
         let pods = Set(
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a service leads to a port that the container was told to listen on`() throws {
+    @Test func `a Service points to a configured port of its container`() throws {
         let workloads = try Workload.all()
         for service in try Manifests.all("Service") {
             let name = try #require(service["metadata.name"]?.text)
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `environment values are strings, as Kubernetes insists`() throws {
+    @Test func `environment values are strings`() throws {
         for workload in try Workload.all() {
             for entry in workload.containers.flatMap({ $0["env"]?.items ?? [] }) {
                 guard let value = entry["value"] else { continue }

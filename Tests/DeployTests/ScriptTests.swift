@@ -1,13 +1,13 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-/// What the scripts ask of pushctl.
+/// The scripts' calls of pushctl.
 @Suite struct ScriptTests {
-    /// The commands that read the apps file, which a container of tools has no variable for.
+    /// Commands that read the apps file. The tools container does not set HELIOGRAPH_APPS.
     private static let readers = ["topology", "token", "publish", "channels", "topics"]
 
-    /// A script's calls of pushctl, each as the words after its name; a line that goes on is one with the next.
+    /// The pushctl calls of a script as words, with continued lines joined.
     private func calls(in path: String) throws -> [[String]] {
         let lines = try Repository.text(path).replacing("\\\n", with: " ").split(separator: "\n")
         var calls: [[String]] = []
@@ -18,7 +18,7 @@ import Testing
         return calls
     }
 
-    @Test func `whoever has pushctl read the apps file says where it is`() throws {
+    @Test func `scripts pass --apps to every command that reads the apps file`() throws {
         let scripts = [
             "deploy/compose/credentials", "deploy/compose/demo",
             "deploy/local/lib/demo.sh", "deploy/local/lib/stack.sh",
@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    /// Other users of a machine can read a process's arguments.
-    @Test func `no password is in the arguments of the logins' psql`() async throws {
+    /// Other users of a machine can read process arguments.
+    @Test func `psql in the logins script gets no password in its arguments`() async throws {
         let credentials = try await Credentials.make()
         let tools = try TemporaryFolder()
         let calls = try tools.write("calls", "")
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `only the progress line writes control characters, and only on a terminal`() throws {
+    @Test func `only ProgressLine writes control characters, and only to a terminal`() throws {
         let sources =
             Repository.files(below: "Services", suffix: ".swift")
             + Repository.files(below: "Shared", suffix: ".swift")

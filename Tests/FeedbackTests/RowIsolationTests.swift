@@ -4,36 +4,36 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// The judge and the publisher go on when one row of evidence cannot be read.
+/// Tests that one undecodable row of evidence does not stop evaluation and publication.
 @Suite(.timeLimit(.minutes(2))) struct RowIsolationTests {
     private static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
 
-    /// Which column of the other app's row holds a word that this build does not know, and the row's decision.
+    /// The column of the other app's row with an unknown value, and the row's decision.
     static let faults = [
         ("finding", "waiting"), ("provider", "waiting"), ("app", "waiting"), ("finding", "approved"),
         ("app", "approved"),
     ]
 
-    @Test func `every worker of feedback is looked at here`() throws {
-        #expect(try serviceTypes(in: "Services/Feedback") == ["Judge"])
+    @Test func `the list of workers is complete`() throws {
+        #expect(try serviceTypes(in: "Services/Feedback") == ["EvidenceEvaluator"])
     }
 
     @Test(arguments: faults)
-    func `evidence that cannot be read is set aside, and another app's token is retired`(
+    func `undecodable evidence is marked dead, and another app's token is deactivated`(
         column: String, decision: String
     ) async throws {
         try await FeedbackFixture.with { feedback in
             let log = CapturingLogger()
             let bus = InMemoryBus(apps: [Batches.app, Batches.other])
-            let judge = Judge(
-                store: feedback.judgement, retention: .seconds(180 * 86_400),
+            let evaluator = EvidenceEvaluator(
+                store: feedback.evaluation, retention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
-                    service: "feedback", store: feedback.judgement, bus: bus, now: { feedback.clock.now },
+                    service: "feedback", store: feedback.evaluation, bus: bus, now: { feedback.clock.now },
                     logger: log.logger),
                 now: { feedback.clock.now }, logger: log.logger)
             try await feedback.evidence.record([
@@ -51,8 +51,8 @@ import Testing
                 WHERE app = \(Batches.other.rawValue)
                 """)
             feedback.clock.advance(by: .seconds(120))
-            try await judge.judge()
-            try await judge.judge()
+            try await evaluator.evaluate()
+            try await evaluator.evaluate()
 
             let commands = try bus.messages(in: WorkQueue.registryDevices.name).map {
                 try DeviceCommand.decode(wireBody: $0.body).command
@@ -69,14 +69,14 @@ import Testing
         }
     }
 
-    @Test func `given a lane whose judgement fails, then old evidence of other apps is deleted all the same`()
+    @Test func `old evidence is deleted although the evaluation of a route fails`()
         async throws
     {
         try await FeedbackFixture.with { feedback in
-            let judge = Judge(
-                store: feedback.judgement, retention: .seconds(180 * 86_400),
+            let evaluator = EvidenceEvaluator(
+                store: feedback.evaluation, retention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
-                    service: "feedback", store: feedback.judgement, bus: InMemoryBus(apps: [Batches.app]),
+                    service: "feedback", store: feedback.evaluation, bus: InMemoryBus(apps: [Batches.app]),
                     now: { feedback.clock.now }, logger: .silent),
                 now: { feedback.clock.now }, logger: .silent)
             try await feedback.evidence.record([
@@ -90,9 +90,9 @@ import Testing
                 """)
             try await feedback.pool.execute("ALTER TABLE feedback.evidence ADD CHECK (decision = 'waiting') NOT VALID")
             feedback.clock.advance(by: .seconds(120))
-            await #expect(throws: (any Error).self) { try await judge.judge() }
-            try await withServices([judge]) {
-                try await eventually("the old evidence goes", within: .seconds(20)) {
+            await #expect(throws: (any Error).self) { try await evaluator.evaluate() }
+            try await withServices([evaluator]) {
+                try await eventually("the old evidence is deleted", within: .seconds(20)) {
                     try await feedback.decisions() == ["waiting": 1]
                 }
             }

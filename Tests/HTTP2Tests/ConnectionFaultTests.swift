@@ -1,11 +1,12 @@
 import HTTP2
-import TestSupport
+import HTTP2Server
 import Testing
+import TestSupport
 
-/// Connections that break, go silent, or never come to be.
+/// Connections that break, become unresponsive, or fail to open.
 @Suite(.timeLimit(.minutes(2)))
 struct ConnectionFaultTests {
-    @Test func `a connection lost after the request was written leaves it in doubt`() async throws {
+    @Test func `a connection lost after the request was written makes it ambiguous`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: { log.begin($0) == 1 ? [.dropConnection] : [.respond(status: 200)] }) {
             harness in
@@ -19,7 +20,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `a connection lost before the request was written leaves nothing in doubt`() async throws {
+    @Test func `a connection lost before the request was written makes it not processed`() async throws {
         let log = RequestLog()
         try await Harness.run(
             settings: HTTP2ServerSettings(initialWindowSize: 0), configuration: .testing.with { $0.maximumResends = 1 },
@@ -29,7 +30,7 @@ struct ConnectionFaultTests {
         ) { harness in
             let task = Task { await harness.sendMany(1).first?.error }
             for connection in 1...2 {
-                try await eventually("the stream is open and its body held back") {
+                try await eventually("the stream is open and its body blocked") {
                     harness.server.connections.first { $0.id == connection }?.openStreams == 1
                 }
                 harness.server.performOnAll([.dropConnection])
@@ -42,7 +43,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `a peer that went silent is found by PING and replaced`() async throws {
+    @Test func `an unresponsive peer is detected by PING and its connection replaced`() async throws {
         let log = RequestLog()
         try await Harness.run(
             configuration: .testing.with {
@@ -60,8 +61,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `a peer that went silent where PINGs may not be sent is left after an unanswered request`() async throws
-    {
+    @Test func `without PINGs, an unresponsive connection is drained after an unanswered request`() async throws {
         let log = RequestLog()
         try await Harness.run(
             configuration: .testing.with {
@@ -78,7 +78,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `a slow answer does not cost a connection that still speaks`() async throws {
+    @Test func `a slow response does not drain a connection with other reads`() async throws {
         let log = RequestLog()
         try await Harness.run(
             configuration: .testing.with {
@@ -116,7 +116,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `no PING is sent when it is switched off`() async throws {
+    @Test func `no PING is sent when PINGs are disabled`() async throws {
         try await Harness.run(
             configuration: .testing.with { $0.pingAfter = nil },
             handler: { _ in [.wait(.milliseconds(100)), .respond(status: 200)] }
@@ -133,7 +133,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `nobody listening fails waiting requests at once and is retried later`() async throws {
+    @Test func `a refused connection fails waiting requests at once and is retried later`() async throws {
         let certificates = try TestCertificates.shared()
         let first = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { _ in
             [.respond(status: 200)]
@@ -160,7 +160,7 @@ struct ConnectionFaultTests {
         await second.shutdown()
     }
 
-    @Test func `a name that does not resolve is a failed connection`() async throws {
+    @Test func `a host name that does not resolve is a connect failure`() async throws {
         let client = try HTTP2Client(
             endpoint: HTTP2Endpoint(host: "nobody.invalid"), configuration: .testing, logger: testLogger())
         let error = await #expect(throws: HTTP2Error.self) {
@@ -174,7 +174,7 @@ struct ConnectionFaultTests {
         await client.shutdown()
     }
 
-    @Test func `stream ids that run out lead to a new connection`() async throws {
+    @Test func `exhausted stream ids lead to a new connection`() async throws {
         let log = RequestLog()
         let certificates = try TestCertificates.shared()
         let server = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { request in

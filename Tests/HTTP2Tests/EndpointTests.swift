@@ -20,7 +20,7 @@ struct EndpointTests {
         "", "localhost", "http://localhost", "https://", "https://:443", "https://host:0", "https://host:65536",
         "https://host:x", "https://host/path", "https://user@host", "https://[::1", "https://[::1]x", "https://a b",
     ])
-    func `anything else is refused by name`(url: String) {
+    func `other URLs are rejected and quoted`(url: String) {
         let error = #expect(throws: HTTP2Error.self) { try HTTP2Endpoint(url: url) }
         #expect("\(error as Any)".contains("“\(url)”"))
     }

@@ -1,11 +1,12 @@
 import HTTP2
-import TestSupport
+import HTTP2Server
 import Testing
+import TestSupport
 
-/// GOAWAY in all its forms: nothing is lost, nothing is processed twice, nothing is sent into a closing connection.
+/// GOAWAY handling: no request is lost, processed twice, or sent on a closing connection.
 @Suite(.timeLimit(.minutes(2)))
 struct GoAwayTests {
-    @Test func `streams above the last one are sent again elsewhere, the others get their answers`() async throws {
+    @Test func `streams above the last one are resent on a new connection, the others are answered`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -30,7 +31,7 @@ struct GoAwayTests {
         }
     }
 
-    @Test func `the first of two GOAWAYs stops new streams, the last one decides about resending`() async throws {
+    @Test func `the first of two GOAWAYs stops new streams, the last one decides resends`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -40,7 +41,7 @@ struct GoAwayTests {
             async let first = harness.send("/first")
             try await eventually("it is open") { log.count == 1 }
             harness.server.goAwayAll(HTTP2ServerGoAway(lastStream: .maximum))
-            try await eventually("the announcement is known") { harness.client.statistics.goAways == 1 }
+            try await eventually("the first GOAWAY arrived") { harness.client.statistics.goAways == 1 }
             let second = try await harness.send("/second")
             #expect(second.body == Array("2".utf8))
             #expect(await harness.statistics().drainingConnections == 1)
@@ -53,7 +54,7 @@ struct GoAwayTests {
         }
     }
 
-    @Test func `an answer and a GOAWAY that includes it leave the client with a fresh connection`() async throws {
+    @Test func `a response with a GOAWAY that includes it leads to a new connection`() async throws {
         try await Harness.run(handler: { request in
             [.respond(status: 503), .goAway(HTTP2ServerGoAway(lastStream: .this, debugText: "plain words"))]
         }) { harness in
@@ -66,7 +67,7 @@ struct GoAwayTests {
         }
     }
 
-    @Test func `a server that disowns every request is asked a bounded number of times`() async throws {
+    @Test func `requests above every GOAWAY are resent a bounded number of times`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -81,7 +82,7 @@ struct GoAwayTests {
         }
     }
 
-    @Test func `a connection that dies after its GOAWAY leaves what it owned up to in doubt`() async throws {
+    @Test func `a connection lost after its GOAWAY makes the requests up to its last stream ambiguous`() async throws {
         try await Harness.run(handler: { _ in
             [
                 .goAway(HTTP2ServerGoAway(lastStream: .this, code: .internalError, debugText: "dying")),
@@ -96,7 +97,7 @@ struct GoAwayTests {
         }
     }
 
-    @Test func `an idle connection that is ended is replaced only by the next request`() async throws {
+    @Test func `an idle connection closed by the server is replaced only by the next request`() async throws {
         try await Harness.run { harness in
             _ = try await harness.send()
             harness.server.goAwayAll(HTTP2ServerGoAway(lastStream: .received, debugText: #"{"reason":"IdleTimeout"}"#))
@@ -109,7 +110,7 @@ struct GoAwayTests {
         }
     }
 
-    @Test func `requests in a storm of GOAWAYs all arrive exactly once`() async throws {
+    @Test func `with many GOAWAYs each request still arrives exactly once`() async throws {
         let log = RequestLog()
         try await Harness.run(
             configuration: .testing.with {
@@ -118,7 +119,7 @@ struct GoAwayTests {
                 $0.connectInterval = .milliseconds(1)
             },
             handler: { request in
-                // The hundredth stream of each connection and those after it are disowned.
+                // A GOAWAY excludes the hundredth stream of each connection and later ones.
                 if request.stream >= 199 { return [.goAway(HTTP2ServerGoAway(lastStream: .exactly(197)))] }
                 log.begin(request)
                 return [.respond(status: 200)]

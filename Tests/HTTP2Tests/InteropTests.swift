@@ -1,14 +1,15 @@
 import Foundation
 import HTTP2
+import HTTP2Server
 import NIOCore
 import NIOPosix
-import TestSupport
 import Testing
+import TestSupport
 
-/// Clients and servers no one here wrote: those of the nghttp2 project.
+/// Interoperability with the clients and servers of the nghttp2 project.
 @Suite(.timeLimit(.minutes(2)))
 struct InteropTests {
-    @Test func `nghttp gets its answer from our server`() async throws {
+    @Test func `nghttp gets a response from our server`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: {
             log.begin($0); return [.respond(status: 200, body: Array("héllo".utf8))]
@@ -25,7 +26,7 @@ struct InteropTests {
         }
     }
 
-    @Test func `h2load gets every answer from our server`() async throws {
+    @Test func `h2load gets all responses from our server`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: {
             log.begin($0); return [.respond(status: 200, body: [1, 2, 3])]
@@ -42,7 +43,7 @@ struct InteropTests {
         }
     }
 
-    @Test func `our client uploads to nghttpd and gets it back`() async throws {
+    @Test func `our client uploads to nghttpd and gets the echo`() async throws {
         let certificates = try TestCertificates.shared()
         let port = try await freePort()
         let nghttpd = Command(
@@ -76,7 +77,7 @@ struct InteropTests {
         }
     }
 
-    /// A port that was free a moment ago; nghttpd cannot pick one itself and say which.
+    /// Returns a port that is currently free; nghttpd cannot choose one and report it.
     private func freePort() async throws -> Int {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()

@@ -1,14 +1,15 @@
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOCore
 import NIOPosix
-import TestSupport
 import Testing
+import TestSupport
 
-/// Beginning, replacing and ending: nothing is left behind.
+/// Start, replacement and shutdown of clients and connections.
 @Suite(.timeLimit(.minutes(2)))
 struct LifecycleTests {
-    @Test func `shutting down answers what is in flight and closes what waits`() async throws {
+    @Test func `shutdown completes open requests and fails waiting ones`() async throws {
         let gate = Gate()
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 3),
@@ -30,12 +31,12 @@ struct LifecycleTests {
             let result = await outcomes
             #expect(result.filter { $0.status == 200 }.count == 3)
             #expect(result.filter { $0.error == .closed }.count == 2)
-            try await eventually("the server is left alone") { harness.server.connections.isEmpty }
+            try await eventually("all connections are closed") { harness.server.connections.isEmpty }
             await harness.client.shutdown()
         }
     }
 
-    /// A client on a loop that the test knows, before a server that takes everything.
+    /// Runs `body` with a client on a known event loop, connected to a server that answers 200.
     private func onALoop(_ body: (any EventLoop, HTTP2Client) async throws -> Void) async throws {
         let server = try await HTTP2Server.start(
             tls: try TestCertificates.shared().serverTLS, logger: testLogger()
@@ -49,7 +50,7 @@ struct LifecycleTests {
         await server.shutdown()
     }
 
-    @Test func `who awaits answers on the client's loop stays on its thread`() async throws {
+    @Test func `a task that awaits responses on the client's loop stays on its thread`() async throws {
         try await onALoop { loop, client in
             #expect(!loop.inEventLoop)
             await withTaskExecutorPreference(EventLoopExecutor(loop)) {
@@ -59,7 +60,7 @@ struct LifecycleTests {
                     #expect(answer?.status == 200)
                     #expect(loop.inEventLoop)
                 }
-                // And so do its children.
+                // Child tasks run on the loop too.
                 let isThere = await withTaskGroup { group in
                     group.addTask { loop.inEventLoop }
                     return await group.next()
@@ -82,18 +83,18 @@ struct LifecycleTests {
         }
     }
 
-    @Test func `shutting down waits for no connection that is still being made`() async throws {
+    @Test func `shutdown does not wait for a connection in progress`() async throws {
         let endpoint = HTTP2Endpoint(host: "192.0.2.1")
         let client = try HTTP2Client(endpoint: endpoint, logger: testLogger())
         let task = Task { try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20)) }
-        try await eventually("it waits or the network is away") {
+        try await eventually("the request waits or the network is unreachable") {
             client.statistics.waiting == 1 || client.statistics.connectFailures > 0
         }
         await client.shutdown()
         await #expect(throws: HTTP2Error.self) { try await task.value }
     }
 
-    @Test func `retired connections finish their requests and take no more`() async throws {
+    @Test func `retired connections finish their requests and accept no more`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -112,7 +113,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test func `who waits for a stream when connections are retired is given back, unsent`() async throws {
+    @Test func `requests waiting for a stream fail unsent when connections are retired`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
@@ -140,7 +141,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test func `what a retired connection refuses is given back, and not sent on the next`() async throws {
+    @Test func `a request refused by a retired connection is not resent on the next`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -163,7 +164,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test func `a server that shuts down says so and its clients come back`() async throws {
+    @Test func `a server sends GOAWAY at shutdown and its clients reconnect`() async throws {
         let certificates = try TestCertificates.shared()
         let first = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { _ in
             [.respond(status: 200)]
@@ -182,19 +183,19 @@ struct LifecycleTests {
         await second.shutdown()
     }
 
-    @Test func `hundreds of clients and connections leave nothing behind`() async throws {
+    @Test func `hundreds of clients and connections are freed`() async throws {
         let certificates = try TestCertificates.shared()
         let server = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { request in
             request.path == "/drop" ? [.dropConnection] : [.respond(status: 200)]
         }
-        var cores: [Weak] = []
+        var cores: [ReleaseProbe] = []
         for round in 0..<150 {
             let client = try HTTP2Client(
                 endpoint: certificates.endpoint(port: server.port), configuration: .testing, logger: testLogger())
             let request = HTTP2Request(path: round.isMultiple(of: 3) ? "/drop" : "/", body: [1])
             _ = try? await client.execute(request, deadline: .seconds(20))
             await client.shutdown()
-            cores.append(Weak(client))
+            cores.append(ReleaseProbe(client))
         }
         try await eventually("all connections are closed") { server.connections.isEmpty }
         try await eventually("all clients are freed") { cores.allSatisfy { $0.isGone } }

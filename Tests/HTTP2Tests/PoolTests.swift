@@ -1,6 +1,7 @@
-@testable import HTTP2
 import NIOCore
 import Testing
+
+@testable import HTTP2
 
 /// The pool's decisions, without sockets and without a clock.
 struct PoolTests {
@@ -9,16 +10,16 @@ struct PoolTests {
     private func pool(maximum: Int = 3) -> ConnectionPool {
         ConnectionPool(
             maximum: maximum,
-            pace: ConnectPace(interval: .seconds(1), backoff: .milliseconds(200), maximumBackoff: .seconds(5)))
+            backoff: ConnectBackoff(interval: .seconds(1), backoff: .milliseconds(200), maximumBackoff: .seconds(5)))
     }
 
-    /// With two connections, a stream taken on each: a run on the second has begun.
+    /// Returns a pool of two connections with a stream on each; a run on the second has started.
     private func poolOfTwo() -> ConnectionPool {
         var pool = pool()
         for id in 1...2 {
             #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
             pool.becameReady(id, limit: id == 1 ? 1 : 1000)
-            pool.proved(id)
+            pool.markProven(id)
             #expect(pool.takeStream() == id)
         }
         pool.limitChanged(1, to: 1000)
@@ -27,7 +28,7 @@ struct PoolTests {
 
     private func at(_ milliseconds: Int64) -> NIODeadline { start + .milliseconds(milliseconds) }
 
-    @Test func `the first request connects at once and the second waits for that connection`() {
+    @Test func `the first request opens a connection and the second waits for it`() {
         var pool = pool()
         #expect(pool.grow(now: at(0)) == .connect(1))
         #expect(pool.grow(now: at(5000)) == .none)
@@ -37,7 +38,7 @@ struct PoolTests {
         #expect(pool.takeStream() == nil)
     }
 
-    @Test func `streams are taken in runs, each on the least loaded connection`() {
+    @Test func `runs of streams go to the least loaded connection`() {
         var pool = poolOfTwo()
         #expect((1...63).allSatisfy { _ in pool.takeStream() == 2 })
         #expect((1...64).allSatisfy { _ in pool.takeStream() == 1 })
@@ -46,19 +47,19 @@ struct PoolTests {
         #expect(pool.takeStream() == 1)
     }
 
-    @Test func `a run is over after a moment: what gives no answer gets no more`() {
+    @Test func `a run ends after a moment, so an unresponsive connection gets no more streams`() {
         var pool = poolOfTwo()
         pool.releaseStream(1)
         #expect(pool.takeStream(now: start + .milliseconds(9)) == 2)
         #expect(pool.takeStream(now: start + .milliseconds(10)) == 1)
     }
 
-    @Test func `a full connection ends its run, and the least loaded is next`() {
+    @Test func `a full connection ends its run, and the least loaded one is next`() {
         var pool = pool()
         for id in 1...2 {
             #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
             pool.becameReady(id, limit: 2)
-            pool.proved(id)
+            pool.markProven(id)
             while pool.takeStream() == id, pool.members.last?.open != 2 {}
         }
         #expect(pool.takeStream() == nil)
@@ -84,46 +85,46 @@ struct PoolTests {
         #expect(pool.takeStream() == nil)
     }
 
-    @Test func `it grows by one a second, only when all are full and proven, up to its maximum`() {
+    @Test func `the pool grows by one connection a second, only when all are full and proven, up to its maximum`() {
         var pool = pool()
         _ = pool.grow(now: at(0))
         pool.becameReady(1, limit: 1)
         #expect(pool.grow(now: at(2000)) == .none)
         _ = pool.takeStream()
         #expect(pool.grow(now: at(2000)) == .none)
-        pool.proved(1)
+        pool.markProven(1)
         #expect(pool.grow(now: at(900)) == .later(at(1000)))
         #expect(pool.grow(now: at(1000)) == .connect(2))
         #expect(pool.grow(now: at(9000)) == .none)
         pool.becameReady(2, limit: 1)
-        pool.proved(2)
+        pool.markProven(2)
         _ = pool.takeStream()
         #expect(pool.grow(now: at(1500)) == .later(at(2000)))
         #expect(pool.grow(now: at(2000)) == .connect(3))
         pool.becameReady(3, limit: 1)
-        pool.proved(3)
+        pool.markProven(3)
         _ = pool.takeStream()
         #expect(pool.grow(now: at(9000)) == .none)
     }
 
-    @Test func `a draining connection takes nothing, counts for nothing and is replaced at once`() {
+    @Test func `a draining connection accepts no streams, does not count and is replaced at once`() {
         var pool = pool(maximum: 1)
         _ = pool.grow(now: at(0))
         pool.becameReady(1, limit: 10)
-        pool.proved(1)
+        pool.markProven(1)
         _ = pool.takeStream()
         pool.drain(1)
         #expect(pool.takeStream() == nil)
         #expect(pool.grow(now: at(10)) == .connect(2))
         pool.becameReady(2, limit: 10)
-        pool.proved(2)
+        pool.markProven(2)
         pool.drain(2)
         #expect(pool.grow(now: at(20)) == .later(at(1000)))
         #expect(pool.grow(now: at(1000)) == .connect(3))
         #expect(pool.grow(now: at(1001)) == .none)
     }
 
-    @Test func `failures back off, half certain and half random, and a success ends it`() {
+    @Test func `failures cause backoff, half fixed and half jitter, and a success resets it`() {
         var pool = pool()
         var now = at(0)
         for (failure, wait) in [200, 400, 800, 1600, 3200, 5000, 5000].enumerated() {
@@ -136,13 +137,13 @@ struct PoolTests {
         }
         guard case .connect(let id) = pool.grow(now: now) else { Issue.record("no connection"); return }
         pool.becameReady(id, limit: 1)
-        pool.proved(id)
+        pool.markProven(id)
         pool.remove(id, now: now, random: 0.99)
         #expect(pool.grow(now: now) == .connect(id + 1))
     }
 
-    @Test func `the random half spreads the returns`() {
-        var early = ConnectPace(interval: .seconds(1), backoff: .seconds(2), maximumBackoff: .seconds(5))
+    @Test func `jitter spreads reconnects`() {
+        var early = ConnectBackoff(interval: .seconds(1), backoff: .seconds(2), maximumBackoff: .seconds(5))
         var late = early
         early.failed(now: start, random: 0)
         late.failed(now: start, random: 1)
@@ -150,7 +151,7 @@ struct PoolTests {
         #expect(late.nextReplacement == at(2000))
     }
 
-    @Test func `a connection that never proved useful counts as a failed one`() {
+    @Test func `a connection that closes without a 2xx response counts as failed`() {
         var pool = pool()
         _ = pool.grow(now: at(0))
         pool.becameReady(1, limit: 100)
@@ -160,6 +161,6 @@ struct PoolTests {
 }
 
 extension ConnectionPool {
-    /// All at one moment.
+    /// Takes a stream at a fixed time.
     fileprivate mutating func takeStream() -> ID? { takeStream(now: .uptimeNanoseconds(1_000_000_000_000)) }
 }

@@ -1,11 +1,12 @@
 import HTTP2
-import TestSupport
+import HTTP2Server
 import Testing
+import TestSupport
 
-/// What goes over a healthy connection.
+/// Requests and responses on a healthy connection.
 @Suite(.timeLimit(.minutes(2)))
 struct RequestTests {
-    @Test func `a request arrives as it was given, and so does its response`() async throws {
+    @Test func `requests and responses arrive unchanged`() async throws {
         let log = RequestLog()
         let reply: [HTTP2ServerStep] = [
             .respond(
@@ -42,7 +43,7 @@ struct RequestTests {
     }
 
     @Test(arguments: [0, 1, 16_384, 16_385, 65_535, 65_536, 1 << 20])
-    func `a body of any size arrives whole`(size: Int) async throws {
+    func `bodies of any size arrive complete`(size: Int) async throws {
         let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let configuration = HTTP2ClientConfiguration.testing.with { $0.maximumResponseBody = 1 << 20 }
         try await Harness.run(
@@ -76,7 +77,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `an answer whose body comes later than its headers is waited for`() async throws {
+    @Test func `a response whose body arrives after its headers is complete`() async throws {
         let steps: [HTTP2ServerStep] = [
             .headers(status: 400), .wait(.milliseconds(100)), .data(Array(#"{"reason":"#.utf8), last: false),
             .wait(.milliseconds(20)), .data(Array(#""BadTopic"}"#.utf8), last: true),
@@ -88,7 +89,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `the body of a response that is too long is dropped, its status holds, and the connection stays`()
+    @Test func `a response body above the maximum is dropped, the status kept and the connection reused`()
         async throws
     {
         let configuration = HTTP2ClientConfiguration.testing.with { $0.maximumResponseBody = 1000 }
@@ -116,18 +117,18 @@ struct RequestTests {
             [.headers(status: 204), .wait(.milliseconds(50)), .dropConnection],
             [.headers(status: 200)],
         ] as [[HTTP2ServerStep]])
-    func `a request that was taken is answered, although the rest of its answer never comes`(
+    func `a request with a 2xx status succeeds even if the rest of the response is lost`(
         steps: [HTTP2ServerStep]
     ) async throws {
         try await Harness.run(handler: { $0.path == "/first" ? [.respond(status: 200)] : steps }) { harness in
-            // A connection is there already, so that the deadline is the answer's alone.
+            // Opens the connection first, so that the deadline covers only the response.
             _ = try await harness.send("/first")
             let response = try await harness.send(deadline: .seconds(5))
             #expect((200..<300).contains(response.status))
         }
     }
 
-    @Test func `a request that was refused is not taken for answered before its answer is whole`() async throws {
+    @Test func `a request with a 4xx status is not answered before its response is complete`() async throws {
         try await Harness.run(handler: { _ in [.headers(status: 400), .reset(.internalError)] }) { harness in
             let error = await #expect(throws: HTTP2Error.self) { try await harness.send() }
             guard case .ambiguous = error else { Issue.record("\(error as Any)"); return }
@@ -140,7 +141,7 @@ struct RequestTests {
         HTTP2Request(path: "/", headers: [HTTP2Header(name: ":path", value: "/other")]),
         HTTP2Request(path: "/", headers: [HTTP2Header(name: "", value: "x")]),
     ])
-    func `a request no peer would take is refused before it is sent`(request: HTTP2Request) async throws {
+    func `a malformed request is rejected before it is sent`(request: HTTP2Request) async throws {
         let log = RequestLog()
         try await Harness.run(handler: {
             log.begin($0); return [.respond(status: 200)]

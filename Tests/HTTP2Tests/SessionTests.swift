@@ -1,10 +1,11 @@
-@testable import HTTP2
 import NIOCore
 import Testing
 
-/// Two sessions joined in memory, without a channel.
+@testable import HTTP2
+
+/// Two sessions connected in memory, without a channel.
 struct SessionTests {
-    @Test func `frames survive being cut into single bytes`() throws {
+    @Test func `frames split into single bytes are parsed`() throws {
         let (client, server) = (Peer(), Peer())
         try client.start(.client)
         try server.start(.server)
@@ -39,7 +40,7 @@ struct SessionTests {
         #expect(client.closed.count == 500)
     }
 
-    @Test func `output comes in pieces that TLS keeps little room for`() throws {
+    @Test func `output is drained in pieces below 64 KiB`() throws {
         let (client, server) = (Peer(), Peer())
         try client.start(.client)
         try server.start(.server)
@@ -61,7 +62,7 @@ struct SessionTests {
         #expect(server.ended.count == 40)
     }
 
-    @Test func `noise of any kind is an error or silence, never a crash`() throws {
+    @Test func `random bytes cause an error or nothing, never a crash`() throws {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<300 {
             let server = Peer()
@@ -70,7 +71,7 @@ struct SessionTests {
             noise += (0..<Int.random(in: 0..<400, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
             }
-            // Whatever nghttp2 makes of it, it must leave the session fit for a last drain.
+            // The session must allow a last drain after any input.
             do { try noise.withUnsafeBytes { try server.session.receive($0) } } catch is SessionError {}
             _ = try server.session.drain()
         }
@@ -100,7 +101,7 @@ extension HeaderArena {
     }
 }
 
-/// Writes down what its session says.
+/// Records its session's events.
 private final class Peer: SessionEvents {
     private(set) var session: Session!
     var bodies: [Int32: OutgoingBody] = [:]

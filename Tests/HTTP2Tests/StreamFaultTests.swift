@@ -1,11 +1,12 @@
 import HTTP2
-import TestSupport
+import HTTP2Server
 import Testing
+import TestSupport
 
-/// One stream goes wrong; the connection and its neighbours do not.
+/// Failures of one stream that leave the connection and other streams intact.
 @Suite(.timeLimit(.minutes(2)))
 struct StreamFaultTests {
-    @Test func `a refused stream is sent again without the caller noticing`() async throws {
+    @Test func `a refused stream is resent transparently`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: { log.begin($0) == 1 ? [.reset(.refusedStream)] : [.respond(status: 200)] }) {
             harness in
@@ -17,7 +18,7 @@ struct StreamFaultTests {
         }
     }
 
-    @Test func `a stream refused again and again is reported as not processed`() async throws {
+    @Test func `a repeatedly refused stream is reported as not processed`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: {
             log.begin($0); return [.reset(.refusedStream)]
@@ -30,7 +31,7 @@ struct StreamFaultTests {
     }
 
     @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .enhanceYourCalm, .noError, .init(rawValue: 99)])
-    func `a stream reset for any other reason is in doubt and not sent again`(code: HTTP2ErrorCode) async throws {
+    func `a stream reset for another reason is ambiguous and not resent`(code: HTTP2ErrorCode) async throws {
         let log = RequestLog()
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -48,7 +49,7 @@ struct StreamFaultTests {
         }
     }
 
-    @Test func `a complete answer counts even when the stream is reset after it`() async throws {
+    @Test func `a complete response counts even if the stream is reset after it`() async throws {
         try await Harness.run(handler: { _ in [.respond(status: 413, body: [1]), .reset(.noError)] }) { harness in
             let response = try await harness.send()
             #expect(response.status == 413)
@@ -62,7 +63,7 @@ struct StreamFaultTests {
                 try await harness.send("/never", deadline: .seconds(2))
             }
             #expect(error == .deadlineExceeded(written: true))
-            try await eventually("the server hears CANCEL") {
+            try await eventually("the server received CANCEL") {
                 harness.events.all.contains(.streamReset(connection: 1, stream: 3, code: .cancel))
             }
             let response = try await harness.send("/fine")
@@ -87,7 +88,7 @@ struct StreamFaultTests {
         }
     }
 
-    @Test func `a request that waited for a stream all its time was never written`() async throws {
+    @Test func `a request that got no stream before its deadline was not written`() async throws {
         let gate = Gate()
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
@@ -107,7 +108,7 @@ struct StreamFaultTests {
         }
     }
 
-    @Test func `a request that had no stream while others were answered says so`() async throws {
+    @Test func `a request without a stream while others are answered fails with noStream`() async throws {
         let (first, second) = (Gate(), Gate())
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
@@ -133,7 +134,7 @@ struct StreamFaultTests {
         }
     }
 
-    @Test func `a request that got its stream late has as long for its answer`() async throws {
+    @Test func `a request with a late stream has the full time for its response`() async throws {
         let (first, late) = (Gate(), Gate())
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
@@ -142,7 +143,7 @@ struct StreamFaultTests {
                 return [.respond(status: 200)]
             }
         ) { harness in
-            // Those that are left without a stream are the clock.
+            // Uses requests that get no stream as timers.
             func pass(_ time: Duration) async { _ = await harness.outcome("/unserved", deadline: time) }
             async let firstAnswer = harness.send("/first")
             try await eventually("one is open") { harness.client.statistics.openStreams == 1 }
@@ -163,13 +164,13 @@ struct StreamFaultTests {
             try await eventually("the server has it") { harness.server.connections.first?.openStreams == 1 }
             task.cancel()
             #expect(await task.value.error == .cancelled(written: true))
-            try await eventually("the server hears CANCEL") {
+            try await eventually("the server received CANCEL") {
                 harness.events.all.contains(.streamReset(connection: 1, stream: 1, code: .cancel))
             }
         }
     }
 
-    @Test func `a task that is cancelled already sends nothing`() async throws {
+    @Test func `an already cancelled task sends nothing`() async throws {
         let log = RequestLog()
         try await Harness.run(handler: {
             log.begin($0); return [.respond(status: 200)]

@@ -1,11 +1,12 @@
 import HTTP2
-import TestSupport
+import HTTP2Server
 import Testing
+import TestSupport
 
-/// The peer's SETTINGS, our own cap, and the pool that grows when they are not enough.
+/// The peer's SETTINGS, the client's cap, and the growth of the pool.
 @Suite(.timeLimit(.minutes(2)))
 struct StreamLimitTests {
-    @Test func `a limit lowered with requests in flight holds new streams back until below it`() async throws {
+    @Test func `a limit lowered with requests in flight delays new streams until the count is below it`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(handler: { request in
             log.begin(request)
@@ -31,7 +32,7 @@ struct StreamLimitTests {
         }
     }
 
-    @Test func `after a limit of one is set streams follow each other one at a time`() async throws {
+    @Test func `with a limit of one, streams are opened one at a time`() async throws {
         let log = RequestLog()
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
@@ -59,7 +60,7 @@ struct StreamLimitTests {
             }
         ) { harness in
             async let outcomes = harness.sendMany(20)
-            try await eventually("one is in hand and the others wait") {
+            try await eventually("one is open and the others wait") {
                 log.count == 1 && harness.client.statistics.waiting == 19
             }
             #expect(await harness.statistics().openStreams == 1)
@@ -69,7 +70,7 @@ struct StreamLimitTests {
         }
     }
 
-    @Test func `a client may hold itself to one stream until the first success`() async throws {
+    @Test func `startsWithOneStream limits a connection to one stream until the first 2xx response`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(
             configuration: .testing.with { $0.startsWithOneStream = true },
@@ -80,7 +81,7 @@ struct StreamLimitTests {
             }
         ) { harness in
             async let outcomes = harness.sendMany(20)
-            try await eventually("a refusal is no success") {
+            try await eventually("a 403 does not lift the limit") {
                 log.count == 2 && harness.client.statistics.waiting == 18
             }
             #expect(await harness.statistics().openStreams == 1)
@@ -89,7 +90,7 @@ struct StreamLimitTests {
         }
     }
 
-    @Test func `the client's own cap holds under a larger limit`() async throws {
+    @Test func `the client's own cap applies below a larger limit of the peer`() async throws {
         let (log, gate) = (RequestLog(), Gate())
         try await Harness.run(
             configuration: .testing.with { $0.maximumConcurrentStreams = 7 },
@@ -107,10 +108,10 @@ struct StreamLimitTests {
         }
     }
 
-    @Test func `a limit of zero holds everything until it is raised`() async throws {
+    @Test func `a limit of zero delays all requests until it is raised`() async throws {
         try await Harness.run(settings: HTTP2ServerSettings(maximumConcurrentStreams: 0)) { harness in
             async let outcomes = harness.sendMany(3)
-            try await eventually("ready and held") { harness.client.statistics.connections == 1 }
+            try await eventually("the connection is ready") { harness.client.statistics.connections == 1 }
             let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .milliseconds(30)) }
             #expect(error == .deadlineExceeded(written: false))
             harness.server.setMaximumConcurrentStreams(2)
@@ -143,7 +144,7 @@ struct StreamLimitTests {
         }
     }
 
-    @Test func `more requests than may wait are refused at once`() async throws {
+    @Test func `requests above maximumWaiting are refused at once`() async throws {
         let gate = Gate()
         try await Harness.run(
             settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),

@@ -1,12 +1,12 @@
-@testable import HTTP2
-import TestSupport
 import Testing
+import TestSupport
+
+@testable import HTTP2
 
 struct StreamTableTests {
-    /// Opens and closes streams as a connection does, some of them staying open for long, and holds every answer
-    /// against a dictionary's.
+    /// Opens and closes streams like a connection, some open for long, and compares the table with a dictionary.
     @Test(arguments: [1, 20, 200, 1000])
-    func `a table answers as a dictionary does`(limit: Int) {
+    func `a stream table behaves like a dictionary`(limit: Int) {
         var generator = SplitMix(seed: UInt64(limit))
         var table = StreamTable<Int>(), model: [Int32: Int] = [:]
         var next: Int32 = 1
@@ -26,7 +26,7 @@ struct StreamTableTests {
         #expect(table.inOrder.map(\.id) == model.keys.sorted())
     }
 
-    @Test func `a stream that stays open is found however many come after it`() {
+    @Test func `a stream that stays open is found after many later ones`() {
         var table = StreamTable<String>()
         table.insert("old", at: 1)
         for id in stride(from: Int32(3), through: 10_001, by: 2) {

@@ -1,15 +1,16 @@
 import HTTP2
+import HTTP2Server
 import NIOCore
 import NIOPosix
 import NIOSSL
-import TestSupport
 import Testing
+import TestSupport
 
-/// Who is trusted, and what is spoken.
+/// Certificate verification and ALPN.
 @Suite(.timeLimit(.minutes(2)))
 struct TLSTests {
     @Test(arguments: ["localhost", "127.0.0.1"])
-    func `a server is known by its name or its address`(host: String) async throws {
+    func `a server is verified by its name or its address`(host: String) async throws {
         let certificates = try TestCertificates.shared()
         try await withServer(certificates.serverTLS) { server in
             let outcome = try await request(certificates.endpoint(port: server.port, host: host))
@@ -17,7 +18,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `a server signed by someone unknown is not talked to`() async throws {
+    @Test func `a server with an untrusted certificate is rejected`() async throws {
         let certificates = try TestCertificates.shared()
         let others = try TestCertificates(hosts: ["localhost"])
         defer { try? others.remove() }
@@ -31,7 +32,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `a certificate for another host is not accepted`() async throws {
+    @Test func `a certificate for another host is rejected`() async throws {
         let others = try TestCertificates(hosts: ["elsewhere.example"])
         defer { try? others.remove() }
         try await withServer(others.serverTLS) { server in
@@ -40,7 +41,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `a server that does not speak h2 is told apart from one that is away`() async throws {
+    @Test func `a server without h2 fails with noHTTP2`() async throws {
         let certificates = try TestCertificates.shared()
         var tls = certificates.serverTLS
         tls.applicationProtocols = ["http/1.1"]
@@ -50,7 +51,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `a client certificate is shown when there is one`() async throws {
+    @Test func `a configured client certificate is presented`() async throws {
         let certificates = try TestCertificates.shared()
         var tls = certificates.serverTLS
         tls.clientCertificates = .optional(caFile: certificates.authorityFile)
@@ -75,12 +76,12 @@ struct TLSTests {
         }
     }
 
-    @Test func `a certificate file that is missing is said when the client is made`() throws {
+    @Test func `a missing certificate file fails the client's init`() throws {
         let endpoint = HTTP2Endpoint(host: "localhost", tls: .init(trust: .certificates(pemFile: "/no/such.pem")))
         #expect(throws: HTTP2Error.self) { try HTTP2Client(endpoint: endpoint, logger: testLogger()) }
     }
 
-    @Test func `a peer that says nothing after TCP is given up in time`() async throws {
+    @Test func `a peer silent after TCP connect times out`() async throws {
         let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let endpoint = try TestCertificates.shared().endpoint(port: silent.localAddress?.port ?? 0, host: "127.0.0.1")
@@ -90,9 +91,9 @@ struct TLSTests {
         try await silent.close().get()
     }
 
-    @Test func `bytes that are no HTTP/2 end the connection and nothing else`() async throws {
+    @Test func `bytes other than HTTP/2 end only the connection`() async throws {
         let certificates = try TestCertificates.shared()
-        let babbler = try await Babbler.start(certificates, saying: "HTTP/1.1 400 Bad Request\r\n\r\n")
+        let babbler = try await NonHTTP2Server.start(certificates, saying: "HTTP/1.1 400 Bad Request\r\n\r\n")
         let endpoint = certificates.endpoint(port: babbler.localAddress?.port ?? 0)
         let outcome = try await request(endpoint)
         expect(outcome, .connectionLost)

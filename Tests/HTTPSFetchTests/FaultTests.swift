@@ -18,7 +18,7 @@ import TestSupport
         }
     }
 
-    @Test func `a body larger than allowed is refused, with and without a declared length`() async throws {
+    @Test func `a response body above the limit is rejected, with and without Content-Length`() async throws {
         let small = HTTPSFetch(maximumResponseSize: 1_000)
         let body = String(repeating: "x", count: 1_001)
         for head in ["Content-Length: 1001", "X-None: 1"] {
@@ -27,7 +27,7 @@ import TestSupport
         }
     }
 
-    @Test func `a body as large as allowed is taken`() async throws {
+    @Test func `a response body at the limit is accepted`() async throws {
         let body = String(repeating: "x", count: 1_000)
         try await withServer({ _ in .text("HTTP/1.1 200 OK\r\n\r\n\(body)") }) { _, url in
             let response = try await HTTPSFetch(maximumResponseSize: 1_000).send(FetchRequest(url: url))
@@ -35,14 +35,14 @@ import TestSupport
         }
     }
 
-    @Test func `headers without end are refused`() async throws {
+    @Test func `headers above the limit are rejected`() async throws {
         let header = "X-A: \(String(repeating: "x", count: 90))\r\n"
         let answer = "HTTP/1.1 200 OK\r\n" + String(repeating: header, count: 50) + "\r\n"
         let error = try await failure(.text(answer), HTTPSFetch(maximumResponseSize: 1_000))
         #expect(error?.code == .responseTooLarge)
     }
 
-    @Test func `a server that does not answer is given up in time`() async throws {
+    @Test func `a server that does not respond times out`() async throws {
         let start = ContinuousClock.now
         let error = try await failure(.silence, HTTPSFetch(timeout: .milliseconds(200)))
         #expect(error?.code == .timedOut)
@@ -53,16 +53,16 @@ import TestSupport
     @Test(arguments: [
         "", "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", "SSH-2.0-x\r\n",
     ])
-    func `an answer cut short, or none at all, is no response`(answer: String) async throws {
+    func `a truncated or missing response is an error`(answer: String) async throws {
         #expect(try await failure(.text(answer))?.code == .broken)
     }
 
-    @Test func `nobody there is told so`() async throws {
+    @Test func `a closed port is reported as unreachable`() async throws {
         let server = try ScriptedServer { _ in .silence }
         server.stop()
         let error = await #expect(throws: FetchError.self) {
             // The listener closes on its own thread.
-            try await eventually("its end") {
+            try await eventually("a closed listener") {
                 _ = try await HTTPSFetch(timeout: .milliseconds(100)).send(
                     FetchRequest(url: "http://127.0.0.1:\(server.port)/"))
                 return false
@@ -83,7 +83,7 @@ import TestSupport
         }
     }
 
-    @Test func `who is cancelled already does not wait`() async throws {
+    @Test func `an already cancelled task does not wait`() async throws {
         try await withServer({ _ in .silence }) { _, url in
             let task = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -95,7 +95,7 @@ import TestSupport
     }
 
     #if os(Linux)
-        @Test func `fetches made and dropped leave no thread behind`() async throws {
+        @Test func `released fetches leave no threads`() async throws {
             func threads() throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
                     let name = FileManager.default.contents(atPath: "/proc/self/task/\(task)/comm") ?? Data()
@@ -104,8 +104,8 @@ import TestSupport
             }
             try await withServer({ _ in .text("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }) { _, url in
                 for _ in 0..<100 { _ = try await HTTPSFetch().send(FetchRequest(url: url)) }
-                // Other tests have theirs meanwhile.
-                try await eventually("their threads' end") { try threads() < 50 }
+                // Other tests run threads concurrently.
+                try await eventually("ended threads") { try threads() < 50 }
             }
         }
     #endif

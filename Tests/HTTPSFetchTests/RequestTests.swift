@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import HTTPSFetch
 
-/// Runs a scripted server and hands over its URL.
+/// Runs a scripted server and calls `body` with its URL.
 func withServer<R>(
     _ answer: @escaping @Sendable (String) -> ScriptedServer.Answer,
     _ body: (ScriptedServer, String) async throws -> R
@@ -16,7 +16,7 @@ func withServer<R>(
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {
     private let ok = ScriptedServer.Answer.text("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
 
-    @Test func `a response comes with status, headers and body`() async throws {
+    @Test func `a response has status, headers and body`() async throws {
         let answer = "HTTP/1.1 418 Teapot\r\nX-A:  one \r\nx-a: two\r\nContent-Length: 5\r\n\r\nshort"
         try await withServer({ _ in .text(answer) }) { _, url in
             let response = try await HTTPSFetch().send(FetchRequest(url: url))
@@ -27,7 +27,7 @@ func withServer<R>(
         }
     }
 
-    @Test func `a request goes out as it was made`() async throws {
+    @Test func `a request is sent unchanged`() async throws {
         try await withServer({ [ok] _ in ok }) { server, url in
             let request = FetchRequest(
                 method: "POST", url: "\(url)/token?x=1",
@@ -56,7 +56,7 @@ func withServer<R>(
         }
     }
 
-    @Test func `an interim response is not the response`() async throws {
+    @Test func `interim responses are skipped`() async throws {
         let answer = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         try await withServer({ _ in .text(answer) }) { _, url in
             let response = try await HTTPSFetch().send(FetchRequest(url: url))
@@ -65,7 +65,7 @@ func withServer<R>(
         }
     }
 
-    @Test func `a redirect is an answer, not an order`() async throws {
+    @Test func `redirects are not followed`() async throws {
         try await withServer({ [ok] _ in ok }) { elsewhere, target in
             let answer = "HTTP/1.1 302 Found\r\nLocation: \(target)/stolen\r\nContent-Length: 0\r\n\r\n"
             try await withServer({ _ in .text(answer) }) { _, url in
@@ -76,7 +76,7 @@ func withServer<R>(
         }
     }
 
-    @Test func `many requests at once share one fetch`() async throws {
+    @Test func `concurrent requests share one client`() async throws {
         try await withServer({ [ok] _ in ok }) { server, url in
             let fetch = HTTPSFetch()
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -92,14 +92,14 @@ func withServer<R>(
         "http://[::2]/", "ftp://127.0.0.1/", "file:///etc/passwd", "", "nonsense", "https://",
         "https://user:s3cret@example.com/", "http://user@127.0.0.1/", "https://example.com/\0.evil.example/",
     ])
-    func `a URL that is not allowed is refused without a connection`(url: String) async {
+    func `a disallowed URL is rejected without a connection`(url: String) async {
         let error = await #expect(throws: FetchError.self) { try await HTTPSFetch().send(FetchRequest(url: url)) }
         #expect(error?.code == .invalidRequest)
         #expect(error.map { !"\($0)".contains("s3cret") } == true)
     }
 
     @Test(arguments: [("X-A", "a\r\nX-B: b"), ("X-A\r\nX-B", "b"), ("", "a"), ("X A", "a"), ("X-A", "a\0b")])
-    func `a header that would break out of its line is refused`(name: String, value: String) async {
+    func `a header with a line break is rejected`(name: String, value: String) async {
         let request = FetchRequest(url: "https://127.0.0.1:1/", headers: [(name, value)])
         let error = await #expect(throws: FetchError.self) { try await HTTPSFetch().send(request) }
         #expect(error?.code == .invalidRequest)

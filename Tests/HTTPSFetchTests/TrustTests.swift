@@ -5,7 +5,7 @@ import TestSupport
 @testable import HTTPSFetch
 
 @Suite(.timeLimit(.minutes(1))) struct TrustTests {
-    /// Runs OpenSSL's own server and hands over its URL once it listens.
+    /// Runs OpenSSL's `s_server` and calls `body` with its URL once it listens.
     private func withTLSServer(
         _ certificates: TestCertificates, options: [String] = [], _ body: (String) async throws -> Void
     ) async throws {
@@ -27,7 +27,7 @@ import TestSupport
         #expect(error?.code == .untrusted, "\(String(describing: error))")
     }
 
-    @Test func `a server whose authority is trusted is answered`() async throws {
+    @Test func `a server with a trusted authority is accepted`() async throws {
         let certificates = try TestCertificates.shared()
         try await withTLSServer(certificates) { url in
             let response = try await HTTPSFetch(caFile: certificates.authorityFile).send(FetchRequest(url: url))
@@ -35,11 +35,11 @@ import TestSupport
         }
     }
 
-    @Test func `an authority the system does not know is not trusted`() async throws {
+    @Test func `an authority unknown to the system is rejected`() async throws {
         try await withTLSServer(TestCertificates.shared()) { url in await expectUntrusted(HTTPSFetch(), url) }
     }
 
-    @Test func `another authority than the one given is not trusted`() async throws {
+    @Test func `another authority than the configured one is rejected`() async throws {
         let other = try TestCertificates(hosts: ["127.0.0.1"])
         defer { try? other.remove() }
         try await withTLSServer(TestCertificates.shared()) { url in
@@ -47,7 +47,7 @@ import TestSupport
         }
     }
 
-    @Test func `a certificate for another host is not trusted`() async throws {
+    @Test func `a certificate for another host is rejected`() async throws {
         let elsewhere = try TestCertificates(hosts: ["elsewhere.example"])
         defer { try? elsewhere.remove() }
         try await withTLSServer(elsewhere) { url in
@@ -55,14 +55,14 @@ import TestSupport
         }
     }
 
-    @Test func `TLS before 1.2 is not spoken`() async throws {
+    @Test func `TLS below 1.2 is rejected`() async throws {
         let certificates = try TestCertificates.shared()
         try await withTLSServer(certificates, options: ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"]) { url in
             await expectUntrusted(HTTPSFetch(caFile: certificates.authorityFile), url)
         }
     }
 
-    @Test func `TLS 1.2 is still spoken`() async throws {
+    @Test func `TLS 1.2 is accepted`() async throws {
         let certificates = try TestCertificates.shared()
         try await withTLSServer(certificates, options: ["-tls1_2"]) { url in
             let response = try await HTTPSFetch(caFile: certificates.authorityFile).send(FetchRequest(url: url))
@@ -70,13 +70,13 @@ import TestSupport
         }
     }
 
-    @Test func `a server without TLS is not fallen back to`() async throws {
+    @Test func `there is no fallback to plain http`() async throws {
         try await withServer({ _ in .text("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }) { server, _ in
             await expectUntrusted(HTTPSFetch(), "https://127.0.0.1:\(server.port)/")
         }
     }
 
-    @Test func `a CA file that is not there is told`() async throws {
+    @Test func `a missing CA file is reported`() async throws {
         try await withTLSServer(TestCertificates.shared()) { url in
             let error = await #expect(throws: FetchError.self) {
                 try await HTTPSFetch(caFile: "/nowhere.pem").send(FetchRequest(url: url))

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ConfigurationTests {
     private let url = "postgresql://svc:s3cr%40t@db1,db2:5433/registry?sslmode=verify-full"
 
-    @Test func `every wait is limited unless the URL says otherwise`() throws {
+    @Test func `all waits have time-outs unless the URL overrides them`() throws {
         let configuration = try PostgresConfiguration(url: url, applicationName: "registry")
         let keywords = configuration.connectionKeywords
         #expect(keywords["host"] == "db1,db2")
@@ -20,7 +20,7 @@ import Testing
         #expect(options.contains("idle_in_transaction_session_timeout=10000"))
     }
 
-    @Test func `what the URL says wins`() throws {
+    @Test func `values of the URL take precedence`() throws {
         let own = url + "&connect_timeout=9&options=-c%20lock_timeout%3D7s"
         let keywords = try PostgresConfiguration(url: own, applicationName: "registry").connectionKeywords
         #expect(keywords["connect_timeout"] == "9")
@@ -32,7 +32,7 @@ import Testing
         "postgresql://svc:s3cret%@db1/registry", "postgresql://svc:s3cret@db1/registry?s3cret=1",
         "postgresql://svc:s3cret@[db1/registry",
     ])
-    func `an unreadable URL is refused without quoting it`(url: String) {
+    func `a malformed URL is rejected without quoting it`(url: String) {
         let error = #expect(throws: PostgresError.self) {
             try PostgresConfiguration(url: url, applicationName: "registry")
         }
@@ -40,7 +40,7 @@ import Testing
         #expect(error.map { !"\($0)".contains("s3cret") } == true)
     }
 
-    @Test func `no way of printing shows the password`() throws {
+    @Test func `no description contains the password`() throws {
         let configuration = try PostgresConfiguration(url: url, applicationName: "registry")
         var dumped = ""
         dump(configuration, to: &dumped)

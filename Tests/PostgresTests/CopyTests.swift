@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Postgres
 
@@ -20,7 +20,7 @@ private struct Refused: Error {}
         try await pool.query("SELECT count(*) FROM t").single()
     }
 
-    /// Batches of `size` rows with ids from 1, `total` in all.
+    /// Returns batches of `size` rows with ids from 1 to `total`.
     private static func batches(of size: Int, total: Int) -> () -> CopyRows? {
         var next = 1
         return {
@@ -34,7 +34,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `every kind of value arrives as it was sent`() async throws {
+    @Test func `values of all types are copied unchanged`() async throws {
         try await TestDatabase.withPool { pool in
             try await pool.execute(
                 """
@@ -70,7 +70,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `rows by the hundred thousand go in and come out, a batch at a time`() async throws {
+    @Test func `hundreds of thousands of rows are copied in batches`() async throws {
         try await withTable { pool in
             let copied = try await pool.transaction { transaction in
                 try await transaction.copy(into: "t (id, name)", rows: Self.batches(of: 1000, total: 200_000))
@@ -97,7 +97,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `nothing to copy is no row`() async throws {
+    @Test func `an empty COPY copies no rows`() async throws {
         try await withTable { pool in
             let copied = try await pool.transaction { transaction in
                 let copiedIn = try await transaction.copy(into: "t") { nil }
@@ -110,7 +110,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `an error names the row and quotes nothing of it`() async throws {
+    @Test func `an error names the row without its values`() async throws {
         try await withTable { pool async throws in
             let offences: [(Int, String, String)] = [
                 (3, "no", "23514"), (2, "again", "23505"), (4, "nul \u{0}", "22021"),
@@ -137,7 +137,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `what its source throws ends the copying, and the connection is still good`() async throws {
+    @Test func `an error of the source aborts the COPY, and the connection stays usable`() async throws {
         try await withTable { pool async throws in
             let process = try await pool.query("SELECT pg_backend_pid()").single(Int.self)
             await #expect(throws: Refused.self) {
@@ -155,7 +155,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `copying that was given up cannot be committed`() async throws {
+    @Test func `an aborted COPY cannot be committed`() async throws {
         try await withTable { pool async throws in
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.transaction { transaction in
@@ -166,7 +166,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `whoever has read enough may stop`() async throws {
+    @Test func `a receiver may stop a COPY early`() async throws {
         try await withTable { pool async throws in
             await #expect(throws: Refused.self) {
                 try await pool.transaction { transaction in
@@ -179,7 +179,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a cancelled task stops copying in either direction`() async throws {
+    @Test func `cancelling a task aborts a COPY in either direction`() async throws {
         try await withTable { pool async throws in
             let copied = Counter()
             let copying = Task {
@@ -211,7 +211,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `no other statement comes between`() async throws {
+    @Test func `no other statement runs during a COPY`() async throws {
         try await withTable { pool async throws in
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.transaction { transaction in
@@ -225,7 +225,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `what is no COPY of that direction is an error`() async throws {
+    @Test func `a statement other than a COPY in this direction is an error`() async throws {
         try await withTable { pool async throws in
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.transaction { transaction in try await transaction.copy(into: "nowhere") { nil } }
@@ -237,11 +237,11 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `it may last longer than a statement, and what follows it may not`() async throws {
+    @Test func `a COPY may last longer than the statement time-out, and later statements may not`() async throws {
         try await withTable(statementTimeout: .seconds(2)) { pool async throws in
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.transaction { transaction in
-                    // Each row is a step of its own: the server keeps back less than this.
+                    // Each row is larger than the server's output buffer, so it arrives in its own step.
                     let rows = try await transaction.copy(
                         "SELECT repeat('x', 20000), pg_sleep(0.1) FROM generate_series(1, 30)", as: "FORMAT csv"
                     ) { _ in }
@@ -253,7 +253,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a server that goes away in the middle is an outage`() async throws {
+    @Test func `a server lost during a COPY is an outage`() async throws {
         try await withTable { pool async throws in
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.transaction { transaction in

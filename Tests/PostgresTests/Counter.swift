@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Counts what happens in concurrent tasks.
+/// A counter for concurrent tasks.
 final class Counter: Sendable {
     private let count = Mutex(0)
 
     var value: Int { count.withLock { $0 } }
 
-    /// Counts one more, and returns the count.
+    /// Increments and returns the count.
     @discardableResult
     func increment() -> Int {
         count.withLock { count in

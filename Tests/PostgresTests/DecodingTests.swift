@@ -33,7 +33,7 @@ import TestSupport
         }
     }
 
-    @Test func `texts of all kinds are read as text, and small integers as integers`() async throws {
+    @Test func `all string types decode to String, and small integers to integers`() async throws {
         try await TestDatabase.withPool { pool in
             try await pool.execute("CREATE TYPE mood AS ENUM ('sunny', 'grim')")
             let row = try #require(
@@ -57,7 +57,7 @@ import TestSupport
         }
     }
 
-    @Test func `errors of the server hold no parameter's value`() async throws {
+    @Test func `server errors contain no parameter values`() async throws {
         try await TestDatabase.withPool { pool in
             try await pool.execute("CREATE TABLE t (a text UNIQUE CHECK (length(a) < 9), b text NOT NULL)")
             try await pool.execute("INSERT INTO t VALUES (\("sesame"), \("x"))")
@@ -78,7 +78,7 @@ import TestSupport
         }
     }
 
-    @Test func `an error tells which statement it was and which constraint was broken`() async throws {
+    @Test func `an error contains the statement and the violated constraint`() async throws {
         try await TestDatabase.withPool { pool in
             try await pool.execute("CREATE TABLE t (a int8 CONSTRAINT small CHECK (a < 9))")
             let error = await #expect(throws: PostgresError.self) {

@@ -4,29 +4,29 @@ import Testing
 
 @Suite struct ErrorTests {
     @Test(arguments: ["08006", "53100", "53300", "57P01", "57P02", "57P03", "25006", "58030"])
-    func `a server that cannot serve is an outage`(state: String) {
+    func `an unavailable server is an outage`(state: String) {
         #expect(PostgresError(.sqlState(state), operation: "", detail: "").isOutage)
     }
 
     @Test(arguments: ["23505", "22P02", "42601", "40001", "40P01", "P0001", "57000", "57014", "55P03"])
-    func `a statement that cannot be served is not an outage`(state: String) {
+    func `an invalid statement is not an outage`(state: String) {
         #expect(!PostgresError(.sqlState(state), operation: "", detail: "").isOutage)
     }
 
     @Test(arguments: [
         PostgresError.Code.connectionFailed, .connectionLost, .checkoutTimedOut, .poolClosed, .commitUnknown,
     ])
-    func `a connection that is not to be had is an outage`(code: PostgresError.Code) {
+    func `an unavailable connection is an outage`(code: PostgresError.Code) {
         #expect(PostgresError(code, operation: "", detail: "").isOutage)
     }
 
     @Test(arguments: [PostgresError.Code.deadlineExceeded, .sqlState("57014"), .sqlState("55P03")])
-    func `a statement that runs out of time is a time-out and no outage`(code: PostgresError.Code) {
+    func `a statement time-out is not an outage`(code: PostgresError.Code) {
         let error = PostgresError(code, operation: "", detail: "")
         #expect(error.isTimeout && !error.isOutage)
     }
 
-    @Test func `only serialization failures and deadlocks are retried again and again`() {
+    @Test func `only serialization failures and deadlocks are retried repeatedly`() {
         var retries = TransactionRetries()
         let deadlock = PostgresError(.sqlState("40P01"), operation: "", detail: "")
         #expect((1...6).map { _ in retries.next(after: deadlock) } == [1, 2, 3, 4, 5, nil])
@@ -45,8 +45,8 @@ import Testing
         #expect(retries.next(after: lost) == nil)
     }
 
-    @Test func `back-off doubles, is capped, and spreads over its second half`() {
-        let backoff = Backoff(first: .milliseconds(100), cap: .seconds(5))
+    @Test func `backoff doubles, is capped, and has jitter in its second half`() {
+        let backoff = RetryBackoff(first: .milliseconds(100), cap: .seconds(5))
         #expect(backoff.delay(afterFailures: 1, randomness: 0) == .milliseconds(50))
         #expect(backoff.delay(afterFailures: 3, randomness: 1) == .milliseconds(400))
         #expect(backoff.delay(afterFailures: 400, randomness: 1) == .seconds(5))

@@ -7,7 +7,7 @@ import TestSupport
 @testable import Postgres
 
 extension PostgresConfiguration {
-    /// The port of the test's server, which is on this machine.
+    /// The port of the local test server.
     var testPort: Int {
         get throws { try #require(Int(connectionKeywords["port"] ?? "5432")) }
     }
@@ -18,7 +18,7 @@ extension PostgresConfiguration {
 }
 
 @Suite(.timeLimit(.minutes(2)), .enabled(if: TestDatabase.isAvailable)) struct FaultTests {
-    @Test func `after our connections are terminated, the next statement works`() async throws {
+    @Test func `after connections are terminated, the next statement works`() async throws {
         try await TestDatabase.withPool { pool in
             for _ in 0..<3 {
                 _ = try await withThrowingTaskGroup(of: Void.self) { group in
@@ -26,7 +26,7 @@ extension PostgresConfiguration {
                     try await group.waitForAll()
                 }
                 try await terminateOthers(pool)
-                // A server process leaves the list a moment before its socket closes.
+                // A session disappears from pg_stat_activity shortly before its socket closes.
                 try await eventually("eight statements in a row") {
                     for n in 0..<8 where (try? await pool.query("SELECT \(n)").single(Int.self)) != n { return false }
                     return true
@@ -35,14 +35,14 @@ extension PostgresConfiguration {
         }
     }
 
-    /// Terminates all of the pool's connections from outside, and waits until they are gone.
+    /// Terminates the pool's connections from another session and waits until they are closed.
     private func terminateOthers(_ pool: PostgresPool) async throws {
         let database = pool.configuration.database
         let server = try PostgresConfiguration(url: try TestDatabase.serverURL, applicationName: "tests")
         try await TestDatabase.withPool(server) { server in
             try await server.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = \(database)")
-            try await eventually("their end") {
+            try await eventually("closed sessions") {
                 try await server.query("SELECT count(*) FROM pg_stat_activity WHERE datname = \(database)")
                     .single(Int.self) == 0
             }
@@ -57,13 +57,13 @@ extension PostgresConfiguration {
                 proxy.cut(after: "select 42")
                 let error = await #expect(throws: PostgresError.self) { try await pool.query("select 42") }
                 #expect(error?.code == .connectionLost)
-                proxy.thaw()
+                proxy.resumeTraffic()
                 #expect(try await pool.query("select 43").single(Int.self) == 43)
             }
         }
     }
 
-    @Test func `a frozen server is found out soon after the statement time-out`() async throws {
+    @Test func `a frozen server is detected soon after the statement time-out`() async throws {
         try await TestDatabase.withDatabase(poolSize: 1, statementTimeout: .seconds(1)) { configuration in
             let proxy = try FaultProxy(target: try configuration.testPort)
             defer { proxy.stop() }
@@ -74,16 +74,16 @@ extension PostgresConfiguration {
                 let error = await #expect(throws: PostgresError.self) { try await pool.query("SELECT 1") }
                 #expect(error?.code == .deadlineExceeded)
                 #expect(.now - start < .seconds(10))
-                // The connection was thrown away, and a new one cannot be had.
-                try await eventually("its absence") { !pool.isAvailable }
-                proxy.thaw()
-                try await eventually("its return") { pool.isAvailable }
+                // The connection was closed, and a new one cannot be opened.
+                try await eventually("unavailability") { !pool.isAvailable }
+                proxy.resumeTraffic()
+                try await eventually("availability") { pool.isAvailable }
                 #expect(try await pool.query("SELECT 2").single(Int.self) == 2)
             }
         }
     }
 
-    @Test func `a transaction on a frozen server ends in time too`() async throws {
+    @Test func `a transaction on a frozen server times out too`() async throws {
         try await TestDatabase.withDatabase(statementTimeout: .seconds(1)) { configuration in
             let proxy = try FaultProxy(target: try configuration.testPort)
             defer { proxy.stop() }
@@ -103,7 +103,7 @@ extension PostgresConfiguration {
         }
     }
 
-    @Test func `the server ends a statement that runs too long, and the connection lives on`() async throws {
+    @Test func `the server cancels a slow statement, and the connection stays open`() async throws {
         try await TestDatabase.withPool(poolSize: 1, statementTimeout: .milliseconds(200)) { pool in
             let pid = try await pool.query("SELECT pg_backend_pid()").single(Int.self)
             let error = await #expect(throws: PostgresError.self) { try await pool.query("SELECT pg_sleep(60)") }
@@ -112,13 +112,13 @@ extension PostgresConfiguration {
         }
     }
 
-    @Test func `an idle connection's loss is noticed without a statement`() async throws {
+    @Test func `the loss of an idle connection is detected without a statement`() async throws {
         try await TestDatabase.withDatabase(checkoutTimeout: .seconds(1)) { configuration in
             let proxy = try FaultProxy(target: try configuration.testPort)
             try await TestDatabase.withPool(configuration.through(proxy)) { pool in
                 try await eventually("availability") { pool.isAvailable }
                 proxy.stop()
-                try await eventually("its loss") { !pool.isAvailable }
+                try await eventually("unavailability") { !pool.isAvailable }
                 let error = await #expect(throws: PostgresError.self) { try await pool.query("SELECT 1") }
                 #expect(error?.code == .checkoutTimedOut)
                 #expect(error?.detail.contains("cannot be reached") == true)
@@ -126,7 +126,7 @@ extension PostgresConfiguration {
         }
     }
 
-    @Test func `a wrong password is told without the password`() async throws {
+    @Test func `a wrong password is reported without the password`() async throws {
         let url = try TestDatabase.serverURL
         let components = try #require(URLComponents(string: url))
         var wrong = components

@@ -7,7 +7,7 @@ import TestSupport
 
 private let logger = Logger(label: "tests.migrations")
 
-/// Lends a directory with these files.
+/// Calls `body` with a directory of these files.
 @discardableResult
 private func withFiles<R>(_ files: [String: String], _ body: (String) async throws -> R) async throws -> R {
     let directory = FileManager.default.temporaryDirectory.appending(path: "migrations-\(UUID().uuidString)")
@@ -26,7 +26,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         AppliedMigration(version: file.version, name: file.name, checksum: file.checksum)
     }
 
-    @Test func `what is not applied is pending, in order`() throws {
+    @Test func `migrations not applied are pending, in order`() throws {
         let files = try [file(1), file(2), file(3)]
         #expect(try MigrationPlan.pending(files: files, applied: [], schema: "s") == files)
         #expect(
@@ -34,12 +34,12 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         #expect(try MigrationPlan.pending(files: files, applied: files.map(applied), schema: "s") == [])
     }
 
-    @Test func `an older release finds nothing to do on a newer schema`() throws {
+    @Test func `an older release has nothing pending on a newer schema`() throws {
         let files = try [file(1), file(2)]
         #expect(try MigrationPlan.pending(files: [files[0]], applied: files.map(applied), schema: "s") == [])
     }
 
-    @Test func `a file that was changed after it was applied is refused`() throws {
+    @Test func `a file changed after it was applied is rejected`() throws {
         let error = #expect(throws: MigrationError.self) {
             try MigrationPlan.pending(
                 files: [file(1, "SELECT 2")], applied: [applied(file(1, "SELECT 1"))], schema: "s")
@@ -48,7 +48,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         #expect(error?.subject == "0001_step.sql")
     }
 
-    @Test func `a gap in the record is refused`() throws {
+    @Test func `a gap in the applied migrations is rejected`() throws {
         let error = #expect(throws: MigrationError.self) {
             try MigrationPlan.pending(files: [], applied: [applied(file(2))], schema: "s")
         }
@@ -56,7 +56,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
     }
 
     @Test(arguments: ["1_a.sql", "0001-a.sql", "0001_A.sql", "0001_.sql", "00001_a.sql", "a.sql"])
-    func `an unreadable name is refused`(name: String) async throws {
+    func `a malformed file name is rejected`(name: String) async throws {
         try await withFiles([name: "SELECT 1"]) { directory in
             let error = #expect(throws: MigrationError.self) { try MigrationFile.read(directory: directory) }
             #expect(error?.code == .badName)
@@ -64,7 +64,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `numbers run from one, without a gap or a double`() async throws {
+    @Test func `numbers start at one, without gaps or duplicates`() async throws {
         try await withFiles(["0001_a.sql": "", "0003_b.sql": ""]) { directory in
             let error = #expect(throws: MigrationError.self) { try MigrationFile.read(directory: directory) }
             #expect(error?.code == .gap)
@@ -78,7 +78,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `a directory that is not there is told`() {
+    @Test func `a missing directory is reported`() {
         #expect(throws: MigrationError.self) { try MigrationFile.read(directory: "/nowhere") }
     }
 }
@@ -90,10 +90,10 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
     ]
 
     private func migrate(
-        _ directory: String, _ configuration: PostgresConfiguration, patience: Duration = .seconds(20)
+        _ directory: String, _ configuration: PostgresConfiguration, lockTimeout: Duration = .seconds(20)
     ) async throws -> [String] {
         try await PostgresMigrator.migrate(
-            schema: "own", directory: directory, configuration: configuration, logger: logger, patience: patience
+            schema: "own", directory: directory, configuration: configuration, logger: logger, lockTimeout: lockTimeout
         ).map(\.fileName)
     }
 
@@ -103,7 +103,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `an empty database is brought up to date, once`() async throws {
+    @Test func `an empty database is migrated once`() async throws {
         try await TestDatabase.withDatabase { configuration in
             try await withFiles(Self.files) { directory in
                 #expect(try await version(configuration) == 0)
@@ -120,7 +120,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `two migrators at once apply each file once`() async throws {
+    @Test func `concurrent migrators apply each file once`() async throws {
         try await TestDatabase.withDatabase { configuration in
             try await withFiles(Self.files) { directory in
                 async let one = migrate(directory, configuration)
@@ -131,7 +131,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `a failing statement names file and line, and its file is rolled back`() async throws {
+    @Test func `a failing statement is reported with file and line, and its file is rolled back`() async throws {
         try await TestDatabase.withDatabase { configuration in
             var files = Self.files
             files["0003_bad.sql"] = "CREATE TABLE own.u (n int8);\n-- é\nINSERT INTO own.nowhere\nVALUES (1);"
@@ -149,7 +149,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `an edited file is refused before anything is applied`() async throws {
+    @Test func `an edited file is rejected before any is applied`() async throws {
         try await TestDatabase.withDatabase { configuration in
             try await withFiles(Self.files) { try await migrate($0, configuration) }
             var files = Self.files
@@ -163,7 +163,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
         }
     }
 
-    @Test func `a file that ends its own transaction is refused`() async throws {
+    @Test func `a file that ends its transaction is rejected`() async throws {
         try await TestDatabase.withDatabase { configuration in
             for script in ["COMMIT", "COMMIT; BEGIN", "ROLLBACK; BEGIN"] {
                 try await withFiles(["0001_sly.sql": "SELECT 1; \(script);"]) { directory in
@@ -171,14 +171,14 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
                         try await migrate(directory, configuration)
                     }
                     #expect(error?.code == .failed)
-                    #expect(error?.detail.contains("ends the transaction") == true)
+                    #expect(error?.detail.contains("ends its transaction") == true)
                 }
             }
             #expect(try await version(configuration) == 0)
         }
     }
 
-    @Test func `a lock that is not free is waited for, and told when it stays`() async throws {
+    @Test func `the migrator waits for a lock, and reports a time-out`() async throws {
         try await TestDatabase.withDatabase { configuration in
             try await withFiles(Self.files) { try await migrate($0, configuration) }
             var files = Self.files
@@ -188,7 +188,7 @@ private func withFiles<R>(_ files: [String: String], _ body: (String) async thro
                     let error = try await pool.transaction { transaction in
                         try await transaction.execute("LOCK TABLE own.t IN ACCESS SHARE MODE")
                         return await #expect(throws: MigrationError.self) {
-                            try await migrate(directory, configuration, patience: .seconds(1))
+                            try await migrate(directory, configuration, lockTimeout: .seconds(1))
                         }
                     }
                     #expect(error?.code == .locked)

@@ -6,9 +6,9 @@ import TestSupport
 @testable import Postgres
 
 @Suite(.timeLimit(.minutes(2)), .enabled(if: TestDatabase.isAvailable)) struct PoolTests {
-    @Test func `whoever waits too long for a connection is refused`() async throws {
+    @Test func `waiting too long for a connection times out`() async throws {
         try await TestDatabase.withPool(poolSize: 1, checkoutTimeout: .milliseconds(100)) { pool in
-            // The first connection may take longer than that.
+            // Waits first, because the first connection may take longer than the time-out.
             try await eventually("availability") { pool.isAvailable }
             let error = try await pool.transaction { _ in
                 await #expect(throws: PostgresError.self) { try await pool.query("SELECT 1") }
@@ -19,7 +19,7 @@ import TestSupport
         }
     }
 
-    @Test func `a pool that nobody runs refuses in time`() async throws {
+    @Test func `a pool without run() times out`() async throws {
         let configuration = try PostgresConfiguration(
             url: try TestDatabase.serverURL, checkoutTimeout: .milliseconds(50), applicationName: "tests")
         let pool = PostgresPool(configuration: configuration, logger: Logger(label: "tests"))
@@ -27,7 +27,7 @@ import TestSupport
         #expect(error?.code == .checkoutTimedOut)
     }
 
-    @Test func `many callers share few connections`() async throws {
+    @Test func `many callers share a few connections`() async throws {
         try await TestDatabase.withPool(poolSize: 3) { pool in
             let sum = try await withThrowingTaskGroup(of: Int.self) { group in
                 for n in 1...300 { group.addTask { try await pool.query("SELECT \(n)").single(Int.self) } }
@@ -40,7 +40,7 @@ import TestSupport
         }
     }
 
-    @Test func `cancelling ends a statement at once, on the server too`() async throws {
+    @Test func `cancelling a task ends its statement, on the server too`() async throws {
         try await TestDatabase.withPool { pool in
             let task = Task { try await pool.query("SELECT pg_sleep(60)") }
             let running: @Sendable () async throws -> Int = {
@@ -57,11 +57,11 @@ import TestSupport
             let error = await #expect(throws: PostgresError.self) { try await task.value }
             #expect(error?.code == .cancelled)
             #expect(.now - start < .seconds(30))
-            try await eventually("its end", within: .seconds(30)) { try await running() == 0 }
+            try await eventually("the statement's end", within: .seconds(30)) { try await running() == 0 }
         }
     }
 
-    @Test func `cancelling ends the wait for a connection`() async throws {
+    @Test func `cancelling a task ends its wait for a connection`() async throws {
         try await TestDatabase.withPool(poolSize: 1) { pool in
             try await pool.transaction { _ in
                 let waiting = Task { try await pool.query("SELECT 1") }
@@ -73,7 +73,7 @@ import TestSupport
         }
     }
 
-    @Test func `a pool that is stopped lets running statements finish and refuses new ones`() async throws {
+    @Test func `a stopping pool finishes running statements and refuses new ones`() async throws {
         try await TestDatabase.withDatabase { configuration in
             let pool = PostgresPool(configuration: configuration, logger: Logger(label: "tests"))
             let running = Task { try await pool.run() }
@@ -84,7 +84,7 @@ import TestSupport
                     return try await transaction.query("SELECT 7 FROM pg_sleep(0.2)").single(Int.self)
                 }
             }
-            try await eventually("its begin") { began.value == 1 }
+            try await eventually("the statement's start") { began.value == 1 }
             running.cancel()
             #expect(try await slow.value == 7)
             try await running.value
@@ -94,7 +94,7 @@ import TestSupport
         }
     }
 
-    @Test func `a thousand connections opened and dropped leave nothing behind`() async throws {
+    @Test func `a thousand opened and released connections leak nothing`() async throws {
         try await TestDatabase.withDatabase { configuration in
             func openDescriptors() throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count
@@ -109,18 +109,18 @@ import TestSupport
                             try await connection.open()
                             let rows = try await connection.run("SELECT \(n)")?.rows
                             #expect(try rows?.single(Int.self) == n)
-                            // Every other one is dropped without being closed.
+                            // Releases every other connection without closing it.
                             if batch.isMultiple(of: 2) { await connection.close() }
                         }
                     }
                     try await group.waitForAll()
                 }
             }
-            // Other suites open and close theirs meanwhile.
-            try await eventually("their descriptors' return") { try openDescriptors() < before + 100 }
+            // Other suites open and close connections concurrently.
+            try await eventually("closed descriptors") { try openDescriptors() < before + 100 }
             let database = configuration.database
             try await TestDatabase.withPool(configuration) { pool in
-                try await eventually("their sessions' end") {
+                try await eventually("closed sessions") {
                     try await pool.query("SELECT count(*) FROM pg_stat_activity WHERE datname = \(database)")
                         .single(Int.self) <= 4
                 }

@@ -8,7 +8,7 @@ private enum Mood: String, PostgresElement {
     case sunny, grim
 }
 
-/// Everything that has ever broken out of a string literal, an array literal or a COPY line.
+/// Texts that could break out of a string literal, an array literal or a COPY line.
 private let hostileTexts = [
     "", " ", "'", "''", "\"", "\\", "\\'", "\\\\", "$1", "$$", "%s", ";", "--", "/*", "NULL", "null", "{}", "{a,b}",
     "a,b", "\t\n\r", "x'); DROP TABLE t; --", "\u{1}", "é", "e\u{301}", "👩‍👩‍👧‍👦", "\u{202E}", "\u{FEFF}", "日本語",
@@ -24,7 +24,7 @@ private let hostileTexts = [
         }
     }
 
-    @Test func `every scalar comes back as it went`() async throws {
+    @Test func `every scalar round-trips`() async throws {
         try await TestDatabase.withPool { pool in
             try await same(true, false, in: pool)
             try await same(0, .min, .max, in: pool)
@@ -44,7 +44,7 @@ private let hostileTexts = [
         }
     }
 
-    @Test func `every hostile text comes back as it went, alone, in an array, in JSON, and stored`() async throws {
+    @Test func `every hostile text round-trips alone, in an array, in JSON, and stored`() async throws {
         try await TestDatabase.withPool { pool in
             for text in hostileTexts { try await same(text, in: pool) }
             try await same(hostileTexts, in: pool)
@@ -62,7 +62,7 @@ private let hostileTexts = [
         }
     }
 
-    @Test func `every array comes back as it went, with and without NULLs, and empty`() async throws {
+    @Test func `every array round-trips, with and without NULLs, and empty`() async throws {
         try await TestDatabase.withPool { pool in
             try await same([Int](), [1, -1, .max], in: pool)
             try await same([1, nil, 3], [nil], [Int?](), in: pool)
@@ -84,7 +84,7 @@ private let hostileTexts = [
     @Test(arguments: [
         "0", "1", "-1", "10000", "9223372036854775807", "-9223372036854775808", "120000000", "99990001",
     ])
-    func `a whole numeric is read as an integer`(text: String) async throws {
+    func `a numeric without fraction decodes to an integer`(text: String) async throws {
         try await TestDatabase.withPool { pool in
             let rows = try await pool.query("SELECT \(text)::numeric")
             #expect(try rows.single(Int.self) == Int(text))
@@ -92,7 +92,7 @@ private let hostileTexts = [
         }
     }
 
-    @Test func `a numeric that is no integer is read as the nearest double, and not as an integer`() async throws {
+    @Test func `a numeric with fraction decodes to the nearest double, and not to an integer`() async throws {
         try await TestDatabase.withPool { pool in
             for text in ["0.1", "-123456.7890123", "1e-20", "3.333333333333333333", "1e200", "0.00010001"] {
                 let rows = try await pool.query("SELECT \(text)::numeric")
@@ -106,7 +106,7 @@ private let hostileTexts = [
         }
     }
 
-    @Test func `infinite times are the distant ones`() async throws {
+    @Test func `infinite timestamps decode to distant dates`() async throws {
         try await TestDatabase.withPool { pool async throws in
             #expect(try await pool.query("SELECT 'infinity'::timestamptz").single(Date.self) == .distantFuture)
             #expect(try await pool.query("SELECT '-infinity'::timestamptz").single(Date.self) == .distantPast)
@@ -115,7 +115,7 @@ private let hostileTexts = [
         }
     }
 
-    @Test func `a text with a NUL is refused by the server, not cut short`() async throws {
+    @Test func `a text with NUL is rejected by the server, not truncated`() async throws {
         try await TestDatabase.withPool { pool in
             let error = await #expect(throws: PostgresError.self) { try await pool.query("SELECT \("a\0b")") }
             #expect(error?.code == .sqlState("22021"))

@@ -26,7 +26,7 @@ import Testing
         #expect(parameters[0].bytes == nil)
     }
 
-    @Test func `an identifier is quoted whatever it contains`() {
+    @Test func `identifiers are always quoted`() {
         let name = #"a"; DROP TABLE device; --"#
         #expect(("TABLE \(identifier: name)" as SQL).rendered().text == #"TABLE "a""; DROP TABLE device; --""#)
     }
@@ -35,7 +35,7 @@ import Testing
         let parameters = ("\("") \([UInt8]()) \([Int]())" as SQL).rendered().parameters
         #expect(parameters[0].bytes == [])
         #expect(parameters[1].bytes == [])
-        // No dimension, no NULL, of int8.
+        // No dimensions, no NULLs, element type int8.
         #expect(parameters[2].bytes == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20])
     }
 }

@@ -29,7 +29,7 @@ import TestSupport
         }
     }
 
-    @Test func `rows touched are counted`() async throws {
+    @Test func `affected rows are counted`() async throws {
         try await TestDatabase.withPool { pool async throws in
             #expect(try await pool.execute("CREATE TABLE t (n int8)") == 0)
             #expect(try await pool.execute("INSERT INTO t SELECT generate_series(1, 5)") == 5)
@@ -48,7 +48,7 @@ import TestSupport
         }
     }
 
-    @Test func `nothing is prepared in unnamed mode`() async throws {
+    @Test func `no statement is prepared in unnamed mode`() async throws {
         try await TestDatabase.withDatabase(poolSize: 1) { configuration in
             var configuration = configuration
             configuration.statementMode = .unnamed
@@ -59,7 +59,7 @@ import TestSupport
         }
     }
 
-    @Test func `one text with parameters of two types is two statements`() async throws {
+    @Test func `one text with two parameter types makes two statements`() async throws {
         func echo(_ value: some PostgresValue) -> SQL { "SELECT \(value)" }
         try await TestDatabase.withPool(poolSize: 1) { pool async throws in
             #expect(try await pool.query(echo(1)).single(Int.self) == 1)
@@ -68,7 +68,7 @@ import TestSupport
         }
     }
 
-    @Test func `statements without end are given up and prepared anew`() async throws {
+    @Test func `too many statements are deallocated and prepared again`() async throws {
         try await TestDatabase.withPool(poolSize: 1) { pool in
             for n in 0..<(PreparedStatements.limit + 10) {
                 _ = try await pool.query("SELECT 1 AS \(identifier: "c\(n)")")
@@ -79,7 +79,7 @@ import TestSupport
         }
     }
 
-    @Test func `a statement outlives a change of its tables`() async throws {
+    @Test func `a prepared statement survives a change of its tables`() async throws {
         try await TestDatabase.withPool(poolSize: 1) { pool in
             try await pool.execute("CREATE TABLE t (a int8)")
             try await pool.execute("INSERT INTO t VALUES (1)")
@@ -93,7 +93,7 @@ import TestSupport
         }
     }
 
-    @Test func `prepared statements discarded behind our back are prepared anew`() async throws {
+    @Test func `prepared statements discarded on the server are prepared again`() async throws {
         try await TestDatabase.withPool(poolSize: 1) { pool in
             #expect(try await pool.query("SELECT \(1)").single(Int.self) == 1)
             try await pool.execute("DEALLOCATE ALL")
@@ -101,14 +101,14 @@ import TestSupport
         }
     }
 
-    @Test func `large values go both ways`() async throws {
+    @Test func `large values round-trip`() async throws {
         try await TestDatabase.withPool { pool async throws in
             let blob = [UInt8](repeating: 0xAB, count: 8 << 20)
             #expect(try await pool.query("SELECT \(blob)").single([UInt8].self) == blob)
         }
     }
 
-    @Test func `notices are logged at debug`() async throws {
+    @Test func `notices are logged at level debug`() async throws {
         let log = CapturingLogger()
         let configuration = try PostgresConfiguration(url: try TestDatabase.serverURL, applicationName: "tests")
         let connection = PostgresConnection(configuration: configuration, logger: log.logger)

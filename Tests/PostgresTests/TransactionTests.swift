@@ -18,7 +18,7 @@ private struct Refused: Error {}
         try await pool.query("SELECT n FROM t WHERE id = \(id)").single()
     }
 
-    @Test func `what the body did is committed together`() async throws {
+    @Test func `statements of the body are committed together`() async throws {
         try await withTable { pool in
             let sum = try await pool.transaction { transaction in
                 try await transaction.execute("UPDATE t SET n = 5")
@@ -29,7 +29,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a body that throws is rolled back, and its error is passed on`() async throws {
+    @Test func `a throwing body is rolled back, and its error rethrown`() async throws {
         try await withTable { pool async throws in
             await #expect(throws: Refused.self) {
                 try await pool.transaction { transaction in
@@ -41,7 +41,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a body that ignores a failed statement does not pass for committed`() async throws {
+    @Test func `a body that ignores a failed statement throws transactionAborted`() async throws {
         try await withTable { pool async throws in
             let error = await #expect(throws: PostgresError.self) {
                 try await pool.transaction { transaction in
@@ -54,13 +54,13 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `two transactions in a deadlock both succeed in the end`() async throws {
+    @Test func `two deadlocked transactions both succeed in the end`() async throws {
         try await withTable { pool in
             let (attempts, firstRowsHeld) = (Counter(), Counter())
             @Sendable func update(_ first: Int, _ second: Int) async throws {
                 try await pool.transaction { transaction in
                     attempts.increment()
-                    // The deadlock is found before our own lock time-out.
+                    // The server detects the deadlock before the lock time-out.
                     try await transaction.execute("SET LOCAL deadlock_timeout = '10ms'")
                     try await transaction.execute("UPDATE t SET n = n + 1 WHERE id = \(first)")
                     firstRowsHeld.increment()
@@ -77,7 +77,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `serializable transactions that conflict all succeed in the end`() async throws {
+    @Test func `conflicting serializable transactions all succeed in the end`() async throws {
         try await withTable { pool in
             let attempts = Counter()
             let reads = Counter()
@@ -98,7 +98,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a failure that stays is given up after five more attempts`() async throws {
+    @Test func `a permanent failure is rethrown after five retries`() async throws {
         try await withTable { pool in
             let attempts = Counter()
             let error = await #expect(throws: PostgresError.self) {
@@ -112,7 +112,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a retriable failure wrapped in another error is still seen`() async throws {
+    @Test func `a retriable failure wrapped in another error is retried`() async throws {
         try await withTable { pool in
             let attempts = Counter()
             try await pool.transaction { transaction in
@@ -128,7 +128,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a transaction is of no use after its body has returned`() async throws {
+    @Test func `a transaction throws transactionEnded after its body has returned`() async throws {
         try await withTable { pool in
             let leaked = try await pool.transaction { $0 }
             let error = await #expect(throws: PostgresError.self) { try await leaked.execute("UPDATE t SET n = 9") }
@@ -140,7 +140,7 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a transaction whose connection is lost is run once more`() async throws {
+    @Test func `a transaction whose connection is lost is retried once`() async throws {
         try await withTable { pool in
             let attempts = Counter()
             try await pool.transaction { transaction in
@@ -157,14 +157,14 @@ private struct Refused: Error {}
         }
     }
 
-    @Test func `a connection lost during COMMIT leaves the commit unknown, and is not retried`() async throws {
+    @Test func `a connection lost during COMMIT throws commitUnknown without a retry`() async throws {
         try await TestDatabase.withDatabase(statementTimeout: .seconds(2)) { configuration in
             let proxy = try FaultProxy(target: try configuration.testPort)
             defer { proxy.stop() }
             try await TestDatabase.withPool(configuration.through(proxy)) { pool in
                 try await pool.execute("CREATE TABLE t (n int8)")
                 let attempts = Counter()
-                // As the whole message says it, and `READ COMMITTED` does not.
+                // Matches the whole COMMIT message, and not `READ COMMITTED`.
                 proxy.cut(after: "COMMIT\0")
                 let error = await #expect(throws: PostgresError.self) {
                     try await pool.transaction { transaction in
@@ -175,8 +175,8 @@ private struct Refused: Error {}
                 #expect(error?.code == .commitUnknown)
                 #expect(error?.isOutage == true)
                 #expect(attempts.value == 1)
-                proxy.thaw()
-                // In this case the server had received it.
+                proxy.resumeTraffic()
+                // Here the server received the COMMIT.
                 try await eventually("the row") { try await pool.query("SELECT count(*) FROM t").single(Int.self) == 1 }
             }
         }

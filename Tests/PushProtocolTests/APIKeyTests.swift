@@ -1,9 +1,9 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct APIKeyTests {
-    @Test func `a key that was made up is read back, and no other is`() throws {
+    @Test func `a generated key is parsed, and a malformed one is not`() throws {
         var random = SplitMix(seed: 7)
         let key = APIKey(using: &random)
         let other = APIKey(using: &random)
@@ -18,17 +18,19 @@ import Testing
         ] { #expect(APIKey(bad) == nil) }
     }
 
-    @Test func `only the key itself has its digest`() throws {
+    @Test func `only the key's own digest matches`() throws {
         var random = SplitMix(seed: 7)
         let key = APIKey(using: &random)
-        #expect(key.digest.count == 32 && key.isKept(as: key.digest))
-        #expect(!APIKey(using: &random).isKept(as: key.digest))
+        #expect(key.digest.count == 32 && key.matches(digest: key.digest))
+        #expect(!APIKey(using: &random).matches(digest: key.digest))
         var digest = key.digest
         digest[31] ^= 1
-        #expect(!key.isKept(as: digest) && !key.isKept(as: []) && !key.isKept(as: Array(key.digest.dropLast())))
+        #expect(
+            !key.matches(digest: digest) && !key.matches(digest: [])
+                && !key.matches(digest: Array(key.digest.dropLast())))
     }
 
-    @Test func `a key does not show itself`() {
+    @Test func `a key does not print its secret`() {
         var random = SplitMix(seed: 7)
         let key = APIKey(using: &random)
         var dumped = ""

@@ -2,7 +2,7 @@ import Foundation
 import PushProtocol
 import Testing
 
-/// Audiences on the wire, and what is refused of them.
+/// The wire form of audiences, and invalid audiences.
 @Suite struct AudienceGoldenTests {
     typealias Golden = MessageGoldenTests
     static let campaign = UUID(uuidString: "44444444-4444-5444-8444-444444444444")!
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: ["subscribe", "unsubscribe", "tag", "untag"])
-    func `device command about a group version 1`(verb: String) throws {
+    func `device command for a group version 1`(verb: String) throws {
         let group = verb.hasSuffix("tag") ? UserGroup.tag(Self.name("beta")) : .topic(Self.name("photos"))
         let at = ["subscribe", "untag"].contains(verb) ? Timestamp(milliseconds: 1_767_225_000_000) : nil
         let change = MembershipChange(
@@ -57,13 +57,13 @@ import Testing
         (#""to": "everyone""#, #""to": "topic""#, "audience.topic"),
         (#""to": "everyone""#, #""to": "topic", "topic": "a b""#, "audience.topic"),
         (#""to": "everyone""#, #""to": "users", "users": [], "part": 3, "of": 2"#, "audience.part"),
-        // What was meant to narrow, and would not.
+        // Misspelled criteria must not widen the audience.
         (#""devices""#, #""device""#, "audience.device"),
         (#""locale""#, #""language""#, "audience.devices.language"),
         (#""until""#, #""to""#, "audience.devices.appVersion.to"),
         (#""after""#, #""since""#, "audience.devices.lastSeen.since"),
     ])
-    func `what is no audience is refused by the member's name`(good: String, bad: String, path: String) throws {
+    func `an invalid audience is rejected with the member's name`(good: String, bad: String, path: String) throws {
         var text = String(decoding: try Golden.bytes("notification.everyone.v1.json"), as: UTF8.self)
         text.replace(good, with: bad)
         let error = #expect(throws: WireError.self) {
@@ -74,18 +74,18 @@ import Testing
     }
 
     @Test(arguments: ["0f1e2d", "cGhvbmUtb2YtYmVydG9sdA", "phone-1"])
-    func `what may be a token is not quoted where a member was expected`(token: String) throws {
+    func `an unknown member that may be a token is not quoted`(token: String) throws {
         var text = String(decoding: try Golden.bytes("notification.everyone.v1.json"), as: UTF8.self)
         text.replace("\"locale\"", with: "\"\(token)\"")
         let error = #expect(throws: WireError.self) {
             _ = try PushProtocol.Notification.decode(wireBody: Array(text.utf8))
         }
         let message = error.map { "\($0)" } ?? ""
-        #expect(message.hasPrefix("audience.devices is invalid: has an unknown member; there are"), "\(message)")
+        #expect(message.hasPrefix("audience.devices is invalid: has an unknown member; known are"), "\(message)")
         #expect(!message.contains(token))
     }
 
-    @Test func `a notification to nobody is refused`() throws {
+    @Test func `a notification without recipients is rejected`() throws {
         var text = String(decoding: try Golden.bytes("notification.topic.v1.json"), as: UTF8.self)
         text.replace("\"recipients\"", with: "\"others\"")
         _ = try PushProtocol.Notification.decode(wireBody: Array(text.utf8))
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `versions have numbers only`() {
+    @Test func `app versions have numbers only`() {
         for good in ["1", "1.2.3", "0.0", "999999999.1"] { #expect(AppVersion(rawValue: good) != nil, "\(good)") }
         for bad in ["", ".", "1.", "v1", "1.2b", "1..2", "1234567890", "1.1.1.1.1.1.1.1.1", "１"] {
             #expect(AppVersion(rawValue: bad) == nil, "\(bad)")

@@ -2,26 +2,26 @@ import Foundation
 import PushProtocol
 import Testing
 
-/// What is followed at a provider, and scopes, on the wire.
+/// The wire form of broadcasts and scopes.
 @Suite struct BroadcastGoldenTests {
     typealias Golden = MessageGoldenTests
     static let id = UUID(uuidString: "44444444-4444-5444-8444-444444444444")!
-    static let followed: [String: Broadcast.Followed] = [
+    static let destination: [String: Broadcast.Destination] = [
         "channel": .channel(ChannelID(rawValue: "dHN0LXNyY2gtY2hubA==")!, .development),
         "fcm-topic": .topic(FCMTopic(rawValue: "news~de")!),
         "fcm-condition": .condition(FCMCondition(rawValue: "'a' in topics && !('b' in topics)")!),
     ]
 
     @Test(arguments: ["channel", "fcm-topic", "fcm-condition"])
-    func `notification to whoever follows version 1`(name: String) throws {
+    func `notification to a broadcast version 1`(name: String) throws {
         try Golden.check(
             "notification.\(name).v1.json",
             PushProtocol.Notification(
                 trace: Golden.trace, app: Golden.app, rule: "score", lane: .interactive, content: Content(body: "2:1"),
-                recipients: [], broadcast: Broadcast(notification: Self.id, to: try #require(Self.followed[name]))))
+                recipients: [], broadcast: Broadcast(notification: Self.id, to: try #require(Self.destination[name]))))
     }
 
-    @Test func `notification to one of a person's activities version 1`() throws {
+    @Test func `notification with a scope version 1`() throws {
         try Golden.check(
             "notification.scope.v1.json",
             PushProtocol.Notification(
@@ -43,7 +43,7 @@ import Testing
             "audience"
         ),
     ])
-    func `a broadcast that cannot be is refused by name`(old: String, new: String, path: String) throws {
+    func `an invalid broadcast is rejected with the member's name`(old: String, new: String, path: String) throws {
         let text = String(decoding: try Golden.bytes("notification.channel.v1.json"), as: UTF8.self)
         #expect(text.contains(old))
         let error = #expect(throws: WireError.self) {
@@ -52,14 +52,14 @@ import Testing
         #expect(error?.description.contains(path) == true, "\(error.map(String.init(describing:)) ?? "")")
     }
 
-    @Test func `the target is the provider's address, the same whenever it is said`() {
-        for (_, followed) in Self.followed {
-            let one = Broadcast(notification: Self.id, to: followed)
+    @Test func `a broadcast's target is stable and has the provider's address`() {
+        for (_, destination) in Self.destination {
+            let one = Broadcast(notification: Self.id, to: destination)
             let target = one.target(in: Golden.app, at: Timestamp(milliseconds: 1))
             #expect(target.device == one.target(in: Golden.app, at: .now).device)
             #expect(target.notification == Self.id && target.address != nil && target.address != .fid)
         }
-        let devices = Self.followed.values.map {
+        let devices = Self.destination.values.map {
             Broadcast(notification: Self.id, to: $0).target(in: Golden.app, at: .now).device
         }
         #expect(Set(devices).count == 3)
@@ -71,7 +71,7 @@ import Testing
         ("'a' in topics &&", false), ("'a b' in topics", false), ("", false),
         ((0..<6).map { "'\($0)' in topics" }.joined(separator: " || "), false),
     ])
-    func `a condition is one that FCM reads`(text: String, isOne: Bool) {
+    func `a condition is validated like in FCM`(text: String, isOne: Bool) {
         #expect((FCMCondition(rawValue: text) != nil) == isOne)
     }
 }

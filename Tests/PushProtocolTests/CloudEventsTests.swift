@@ -13,7 +13,7 @@ import Testing
 
     static let attributes = #""specversion":"1.0","id":"e1","source":"/chat","type":"chat.message.created""#
 
-    @Test func `a structured event is read with its app from the routing key`() throws {
+    @Test func `a structured event gets its app from the routing key`() throws {
         let event = try Self.structured(
             #"{\#(Self.attributes),"subject":"s","time":"2026-01-01T00:00:00Z","data":{"n":9007199254740993}}"#)
         #expect(event.app.rawValue == "family-portal")
@@ -47,12 +47,12 @@ import Testing
         (#"["specversion"]"#, "invalid-field"), ("not json", "not-json"), ("", "not-json"), ("{", "not-json"),
         (#"{"id":1e999}"#, "invalid-field"),
     ])
-    func `what is not an event is refused with a stable word`(body: String, code: String) throws {
+    func `an invalid event is rejected with a stable code`(body: String, code: String) throws {
         let error = #expect(throws: WireError.self) { try Self.structured(body) }
         #expect(error?.code == code, "\(String(describing: error))")
     }
 
-    @Test func `five thousand levels are refused before a parser sees them`() {
+    @Test func `five thousand levels are rejected before parsing`() {
         let body = String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000)
         #expect(throws: WireError.tooDeep(limit: 32)) { try Self.structured(body) }
     }
@@ -62,12 +62,12 @@ import Testing
         #expect(try Self.structured(#"{\#(Self.attributes),"data":{"t":"\#(text)"}}"#).data["t"] != nil)
     }
 
-    @Test func `a body of a megabyte is refused by its size`() {
+    @Test func `a body of a megabyte is rejected by its size`() {
         let body = "\"" + String(repeating: "a", count: 1 << 20) + "\""
         #expect(throws: WireError.tooLarge(bytes: (1 << 20) + 2, limit: 256 * 1024)) { try Self.structured(body) }
     }
 
-    @Test func `bytes that are not UTF-8 are refused with their offset`() {
+    @Test func `invalid UTF-8 is rejected with its offset`() {
         let body = Array(#"{"id":"é"#.utf8) + [0xff] + Array(#""}"#.utf8)
         #expect(throws: WireError.notUTF8(offset: 9)) {
             try CloudEvents.decode(routingKey: "a.b", contentType: nil, headers: [:], body: body)
@@ -80,14 +80,14 @@ import Testing
             let members = ["specversion": "1.0", "id": "e", "source": "s", "type": "t"].merging([name: value]) { $1 }
             return try Self.structured(String(decoding: try JSONEncoder().encode(members), as: UTF8.self))
         }
-        // Two bytes a letter: bytes count, not characters.
+        // Two bytes each: the limit counts bytes, not characters.
         #expect(throws: WireError.invalid(path: name, problem: "it is longer than 255 bytes")) {
             try decode(String(repeating: "é", count: 128))
         }
         #expect(try decode(String(repeating: "a", count: 255)).source == "s")
     }
 
-    @Test func `a trace whose correlation no message could carry is refused`() throws {
+    @Test func `a trace with a correlation longer than 255 bytes is rejected`() throws {
         func decode(_ length: Int) throws -> Trace {
             let correlation = String(repeating: "c", count: length)
             let body = #"{"id":"\#(UUID().uuidString)","correlation":"\#(correlation)","causation":"x"}"#
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: ["", ".x", "Family.x", "-a.x", String(repeating: "a", count: 64)])
-    func `a routing key without an app is refused`(key: String) {
+    func `a routing key without an app is rejected`(key: String) {
         let error = #expect(throws: WireError.self) { try Self.structured("{\(Self.attributes)}", routingKey: key) }
         #expect(error?.code == "invalid-field")
     }

@@ -14,7 +14,7 @@ import Testing
         #expect(Timestamp(milliseconds: 7) + duration == Timestamp(milliseconds: 7 + milliseconds))
     }
 
-    @Test func `no moment that somebody may have written is too far away to reckon with`() {
+    @Test func `sums and differences of extreme times saturate`() {
         let (first, last) = (Timestamp(milliseconds: .min), Timestamp(milliseconds: .max))
         let now = Timestamp(milliseconds: 1_767_225_600_000)
         #expect(first - now == .milliseconds(Int64.min) && last - first == .milliseconds(Int64.max))

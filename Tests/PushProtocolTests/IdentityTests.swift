@@ -3,7 +3,7 @@ import PushProtocol
 import Testing
 
 @Suite struct IdentityTests {
-    @Test func `a derived id is a UUID of version 5 and always the same`() throws {
+    @Test func `a derived id is a UUID of version 5 and deterministic`() throws {
         let user = try #require(UserID(rawValue: "457"))
         let one = DerivedID.notification(source: "/chat", event: "e1", rule: "r", recipient: user)
         #expect(one == DerivedID.notification(source: "/chat", event: "e1", rule: "r", recipient: user))
@@ -12,7 +12,7 @@ import Testing
         #expect(one != DerivedID.notification(source: "/chat", event: "e2", rule: "r", recipient: user))
     }
 
-    @Test func `parts that run together do not collide`() {
+    @Test func `adjacent parts do not collide`() {
         #expect(
             DerivedID.uuid5(DerivedID.namespace, ["ab", "c"]) != DerivedID.uuid5(DerivedID.namespace, ["a", "bc"]))
     }
@@ -27,11 +27,11 @@ import Testing
     }
 
     @Test(arguments: ["", "abc", "zz01", "0x12", "ab cd", "ａｂ"])
-    func `what is not hex is no APNs token`(text: String) {
+    func `a text that is not hexadecimal is no APNs token`(text: String) {
         #expect(DeviceToken(text, for: .apns) == nil)
     }
 
-    @Test func `A24: device management's base64 of 32 bytes becomes hex, and no other base64 does`() {
+    @Test func `A24: device management's base64 of 32 bytes becomes hexadecimal, and other base64 does not`() {
         let base64 = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
         #expect(
             DeviceToken(base64, for: .apns)?.secret
@@ -41,13 +41,13 @@ import Testing
         #expect(DeviceToken(String(base64.dropLast()), for: .apns) == nil)
     }
 
-    @Test func `an APNs token is stored in lower case, an FCM token as it came`() {
+    @Test func `an APNs token is stored in lower case, an FCM token unchanged`() {
         #expect(DeviceToken("ABCDEF01", for: .apns)?.secret == "abcdef01")
         #expect(DeviceToken("aB:cD_-", for: .fcm)?.secret == "aB:cD_-")
         #expect(DeviceToken("a b", for: .fcm) == nil)
     }
 
-    @Test func `the clients' word for the development environment is understood`() {
+    @Test func `sandbox is parsed as the development environment`() {
         #expect(ProviderEnvironment(clientName: "sandbox") == .development)
         #expect(ProviderEnvironment(clientName: "staging") == nil)
     }

@@ -2,7 +2,7 @@ import Foundation
 import PushProtocol
 import Testing
 
-/// One file a message and version. A file is never changed: a build that cannot read it breaks what is in flight.
+/// One file for each message and version. Files are never changed: builds must read messages in flight.
 @Suite struct MessageGoldenTests {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
 
@@ -10,7 +10,7 @@ import Testing
         Array(try Data(contentsOf: folder.appending(path: name)))
     }
 
-    /// Decodes the golden file, compares it with the value, and writes the value back to the same JSON.
+    /// Decodes the golden file, compares it with the value, and compares the encoded value with the file.
     static func check<Message: WireMessage & Equatable>(_ name: String, _ expected: Message) throws {
         let golden = try bytes(name)
         #expect(try Message.decode(wireBody: golden) == expected)
@@ -40,7 +40,7 @@ import Testing
                 recipients: [.init(user: UserID(rawValue: "457")!, notification: Self.notification, badge: 3)]))
     }
 
-    /// To two devices that have only what every push has in common; the list of version 1 has the first of them.
+    /// Two devices with only the common members; the list of version 1 has the first.
     static let push = Push(
         trace: trace, app: app, provider: .apns, environment: .production, lane: .interactive,
         content: content, expiresAt: Timestamp(milliseconds: 1_767_225_600_000),
@@ -54,7 +54,7 @@ import Testing
                 registeredAt: Timestamp(milliseconds: 1_767_220_000_001)),
         ])
 
-    /// To what FCM addresses besides registration tokens.
+    /// A push to the addresses of FCM other than registration tokens.
     static let pushToAddresses = {
         func target(_ text: String, _ address: Push.Address?) -> Push.Target {
             .init(
@@ -75,19 +75,19 @@ import Testing
         try Self.check("push.addresses.v2.json", Self.pushToAddresses)
         var push = Self.pushToAddresses
         push.targets.removeLast(2)
-        push.targets[0].owner = OwnerKey(rawValue: 9_007_199_254_740_991)
+        push.targets[0].owner = UserHash(rawValue: 9_007_199_254_740_991)
         push.targets[1].fallback = DeviceToken(secret: "token")
         try Self.check("push.fallbacks.v2.json", push)
     }
 
-    @Test func `push version 1 is still read`() throws {
+    @Test func `push version 1 is read`() throws {
         var first = Self.push
         first.targets.removeLast()
         #expect(try Push.decode(wireBody: Self.bytes("push.v1.json")) == first)
         #expect(try Push.decode(wireBody: Self.bytes("push.addresses.v1.json")) == Self.pushToAddresses)
     }
 
-    /// Whose token it would be is nobody's guess.
+    /// A misaligned table could pair a token with another user.
     @Test(
         arguments: [
             (#""0c0d""#, #""0c0d","0e0f""#, "targets.tokens"), (#","0c0d""#, "", "targets.tokens"),
@@ -95,7 +95,7 @@ import Testing
             ("[1767220000000,1767220000001]", "[]", "targets.registeredAt"),
             (#""notifications":["#, #""others":["#, "targets.notifications"),
         ]
-    ) func `a table of targets whose columns do not belong together is refused`(
+    ) func `a table of targets with misaligned columns is rejected`(
         part: String, other: String, name: String
     ) throws {
         let table = String(decoding: try Self.push.wireBody(), as: UTF8.self)
@@ -105,7 +105,7 @@ import Testing
         #expect("\(try #require(error))".contains(name))
     }
 
-    /// Everything but a table of acceptances.
+    /// Outcomes that the table cannot represent.
     static let listed = {
         let registered = Timestamp(milliseconds: 1_767_220_000_000)
         func outcome(_ answer: Outcome.Answer, device: UUID? = device) -> Outcome {
@@ -128,7 +128,7 @@ import Testing
 
     @Test func `outcomes version 2`() throws {
         try Self.check("outcomes.v2.json", Self.listed)
-        func accepted(_ device: String, _ notification: UUID, _ id: ProviderName?) -> Outcome {
+        func accepted(_ device: String, _ notification: UUID, _ id: ProviderMessageID?) -> Outcome {
             Outcome(
                 notification: notification, device: UUID(uuidString: device), answer: .accepted(id: id),
                 at: Self.moment, registeredAt: nil)
@@ -149,8 +149,8 @@ import Testing
                 outcomes: [accepted(first, Self.notification, nil), accepted(second, Self.notification, nil)]))
     }
 
-    @Test func `outcomes of FIDs and of people`() throws {
-        func outcome(_ answer: Outcome.Answer, owner: OwnerKey? = nil) -> Outcome {
+    @Test func `outcomes of FIDs and with user hashes`() throws {
+        func outcome(_ answer: Outcome.Answer, owner: UserHash? = nil) -> Outcome {
             Outcome(
                 notification: Self.notification, device: Self.device, answer: answer, at: Self.moment,
                 registeredAt: Timestamp(milliseconds: 1_767_220_000_000), refusedFID: "UNREGISTERED", owner: owner)
@@ -161,7 +161,7 @@ import Testing
                 trace: Self.trace, app: Self.app, origin: .fcm, environment: .production, lane: .bulk,
                 outcomes: [
                     outcome(.accepted(id: nil)),
-                    outcome(.unregistered(since: nil, reason: "UNREGISTERED"), owner: OwnerKey(rawValue: 7)),
+                    outcome(.unregistered(since: nil, reason: "UNREGISTERED"), owner: UserHash(rawValue: 7)),
                 ]))
     }
 
@@ -169,7 +169,7 @@ import Testing
         #expect(try Outcomes.decode(wireBody: Self.bytes("outcomes.v1.json")) == Self.listed)
     }
 
-    @Test func `a list and a table in one message are both read, and neither is no message`() throws {
+    @Test func `a list and a table in one message are both read, and one is required`() throws {
         let table = String(decoding: try Self.bytes("outcomes.accepted.v2.json"), as: UTF8.self)
         let body = try Self.listed.wireBody()
         let member = try #require(table.firstRange(of: #""accepted": {"#))
@@ -186,7 +186,7 @@ import Testing
         (#""ids": ["#, #""ids": ["a", "#, "ids"),
         (#""notifications": ["#, #""notifications": ["77777777-7777-5777-8777-777777777777", "#, "notifications"),
     ])
-    func `a table whose columns differ in length is refused, with the column's name`(
+    func `a table with columns of different length is rejected with the column's name`(
         column: String, longer: String, name: String
     ) throws {
         let table = String(decoding: try Self.bytes("outcomes.accepted.v2.json"), as: UTF8.self)
@@ -196,7 +196,7 @@ import Testing
         #expect("\(try #require(error))".contains(name))
     }
 
-    @Test func `at most once is written down and survives the trip, with the outcome that it may lead to`() throws {
+    @Test func `at-most-once delivery and its unknown outcome are encoded and decoded`() throws {
         var push = try Push.decode(wireBody: Self.bytes("push.v1.json"))
         #expect(push.delivery == nil)
         push.delivery = .atMostOnce
@@ -209,7 +209,7 @@ import Testing
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
     }
 
-    @Test func `a moment keeps its millisecond through Foundation's Date`() {
+    @Test func `a timestamp keeps its millisecond through Foundation's Date`() {
         for milliseconds in Int64(1_767_225_600_000)..<1_767_225_602_000 {
             let moment = Timestamp(milliseconds: milliseconds)
             #expect(Timestamp(moment.date) == moment)
@@ -217,19 +217,19 @@ import Testing
         #expect(Timestamp(Date(timeIntervalSince1970: 1_767_225_600.000_999)).milliseconds == 1_767_225_600_000)
     }
 
-    @Test func `how the lane fares and where a push was accepted survive the trip, and older builds write neither`()
+    @Test func `route health and the accepting environment are encoded and decoded, and absent in older messages`()
         throws
     {
         var outcomes = try Outcomes.decode(wireBody: Self.bytes("outcomes.v1.json"))
-        #expect(outcomes.pulse == nil)
+        #expect(outcomes.routeHealth == nil)
         #expect(outcomes.outcomes.allSatisfy { $0.elsewhere == nil })
-        outcomes.pulse = LanePulse(
+        outcomes.routeHealth = RouteHealth(
             sender: Self.device, minute: Timestamp(milliseconds: 1_767_225_659_999).minute, answered: 100,
             acceptedAt: nil)
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
-        outcomes.pulse?.storm = .init(since: .init(milliseconds: 1), until: .init(milliseconds: 2))
+        outcomes.routeHealth?.badTokenSpike = .init(since: .init(milliseconds: 1), until: .init(milliseconds: 2))
         outcomes.outcomes[0].elsewhere = .development
-        #expect(outcomes.pulse?.minute == Timestamp(milliseconds: 1_767_225_600_000))
+        #expect(outcomes.routeHealth?.minute == Timestamp(milliseconds: 1_767_225_600_000))
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
         outcomes.outcomes = []
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
@@ -245,10 +245,10 @@ import Testing
         let command: DeviceCommand.Command =
             switch name {
             case "register":
-                .register(Registrant(user: user, provider: .apns, environment: .development, token: token))
+                .register(RegistrationPayload(user: user, provider: .apns, environment: .development, token: token))
             case "register.installation":
                 .register(
-                    Registrant(
+                    RegistrationPayload(
                         user: user, provider: .apns, environment: .production, token: token, kind: .liveActivity,
                         installation: InstallationID(rawValue: "c-1"), scope: "match-7", topic: "com.example.other",
                         locale: "de-CH", timeZone: "Europe/Zurich", appVersion: "4.2", at: at))
@@ -266,19 +266,19 @@ import Testing
         #expect(message.routingKey == "command.\(name.prefix { $0 != "." }).\(message.app)")
     }
 
-    @Test(arguments: [DeviceEvent.Past.replaced, .signedOut, .userErased])
-    func `device event version 1`(past: DeviceEvent.Past) throws {
+    @Test(arguments: [DeviceEvent.Change.replaced, .signedOut, .userErased])
+    func `device event version 1`(change: DeviceEvent.Change) throws {
         let device = DeviceEvent.Device(
             id: Self.device, provider: .fcm, environment: .production, kind: .fid,
             installation: InstallationID(rawValue: "c-1"), active: false)
-        let reasons: [DeviceEvent.Past: String] = [.replaced: "the token changed", .signedOut: "unregistered"]
+        let reasons: [DeviceEvent.Change: String] = [.replaced: "the token changed", .signedOut: "unregistered"]
         let message = DeviceEvent(
-            trace: Self.trace, app: Self.app, past: past, user: UserID(rawValue: "457")!,
-            device: past == .userErased ? nil : device, reason: reasons[past],
+            trace: Self.trace, app: Self.app, change: change, user: UserID(rawValue: "457")!,
+            device: change == .userErased ? nil : device, reason: reasons[change],
             at: Timestamp(milliseconds: 1_767_225_000_000),
-            revokes: past == .signedOut ? Timestamp(milliseconds: 1_767_220_000_000) : nil)
-        try Self.check("device-event.\(past.rawValue).v1.json", message)
-        #expect(message.routingKey == "event.\(past.rawValue)")
+            revokes: change == .signedOut ? Timestamp(milliseconds: 1_767_220_000_000) : nil)
+        try Self.check("device-event.\(change.rawValue).v1.json", message)
+        #expect(message.routingKey == "event.\(change.rawValue)")
     }
 
     @Test func `notification revocation version 1`() throws {
@@ -292,7 +292,7 @@ import Testing
         #expect(try SenderRevocation(wireBody: event) == .device(try DeviceEvent.decode(wireBody: event)))
     }
 
-    @Test func `a message of a later version is refused, naming what this build reads`() throws {
+    @Test func `a message of a later version is rejected, naming the supported versions`() throws {
         var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
         text.replace("\"version\": 1", with: "\"version\": 3")
         #expect(throws: WireError.invalid(path: "version", problem: "this build reads versions 1 to 2")) {
@@ -300,14 +300,14 @@ import Testing
         }
     }
 
-    @Test func `a message of another type is refused`() throws {
+    @Test func `a message of another type is rejected`() throws {
         let notification = try Self.bytes("notification.v1.json")
         #expect(throws: WireError.invalid(path: "type", problem: "expected \"heliograph.push\"")) {
             try Push.decode(wireBody: notification)
         }
     }
 
-    @Test func `a member that a later build added is ignored`() throws {
+    @Test func `an unknown member is ignored`() throws {
         var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
         text.replace("\"version\": 1", with: "\"version\": 1, \"future\": {\"a\": [1]}")
         #expect(try Push.decode(wireBody: Array(text.utf8)).app == Self.app)

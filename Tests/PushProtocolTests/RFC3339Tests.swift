@@ -3,7 +3,7 @@ import PushProtocol
 import Testing
 
 @Suite struct RFC3339Tests {
-    @Test func `every millisecond is written as itself and read again`() {
+    @Test func `every millisecond is formatted exactly and parsed again`() {
         for millisecond in 0..<1000 {
             let moment = Timestamp(milliseconds: 1_767_225_600_000 + Int64(millisecond))
             let text = RFC3339.string(from: moment.date)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 import TestSupport
 
-// Messages with everything in them that a message may have, and texts that have to be escaped.
+// Random messages with all members, and with strings that need escaping.
 
 extension UUID {
     static func random(_ random: inout SplitMix) -> UUID {
@@ -36,10 +36,10 @@ extension JSONValue {
     }
 }
 
-extension ProviderName {
-    static func random(_ random: inout SplitMix) -> ProviderName {
+extension ProviderMessageID {
+    static func random(_ random: inout SplitMix) -> ProviderMessageID {
         let id = UUID.random(&random)
-        return [ProviderName(id), ProviderName(id.uuidString), ProviderName(String.random(&random))]
+        return [ProviderMessageID(id), ProviderMessageID(id.uuidString), ProviderMessageID(String.random(&random))]
             .randomElement(using: &random)!
     }
 }
@@ -81,7 +81,7 @@ extension Push.Target {
             notification: .random(&random), badge: .maybe(&random) { Int.random(in: -1...1000, using: &$0) },
             registeredAt: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)),
             fallback: .maybe(&random) { DeviceToken(secret: "token\($0.next())") },
-            owner: .maybe(&random) { OwnerKey(rawValue: Int64.random(in: 0...1 << 53 - 1, using: &$0)) })
+            owner: .maybe(&random) { UserHash(rawValue: Int64.random(in: 0...1 << 53 - 1, using: &$0)) })
     }
 }
 
@@ -120,7 +120,7 @@ extension Outcomes {
                 ? (0..<Int.random(in: 0..<5, using: &random)).map { _ in .random(&random) } : acceptances(&random))
     }
 
-    /// What travels as a table.
+    /// Outcomes that are encoded as a table.
     private static func acceptances(_ random: inout SplitMix) -> [Outcome] {
         let notification = UUID?.maybe(&random) { .random(&$0) }
         let namesAre = Int.random(in: 0..<3, using: &random)
@@ -141,7 +141,7 @@ extension Outcome {
             registeredAt: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },
             elsewhere: .maybe(&random) { ProviderEnvironment.allCases.randomElement(using: &$0)! },
             refusedFID: .maybe(&random) { .random(&$0) },
-            owner: .maybe(&random) { OwnerKey(rawValue: Int64.random(in: 0...1 << 53 - 1, using: &$0)) })
+            owner: .maybe(&random) { UserHash(rawValue: Int64.random(in: 0...1 << 53 - 1, using: &$0)) })
     }
 }
 
@@ -165,7 +165,7 @@ extension Outcome.Answer {
 }
 
 extension PushProtocol.Notification {
-    /// One like a push, with other recipients.
+    /// A notification with the members of a random push.
     static func random(_ random: inout SplitMix) -> PushProtocol.Notification {
         let push = Push.random(&random)
         return PushProtocol.Notification(

@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 import Testing
 
-/// A body is held to the routing key that the broker let its publisher use.
+/// A body must match the routing key that its publisher was permitted to use.
 @Suite struct RoutingKeyCheckTests {
     private let trace = Trace(id: UUID(), correlation: "c", causation: "c")
     private let app = AppID(rawValue: "demo")!
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `a notification has the lane and app of its routing key`() {
+    @Test func `a notification must have the lane and app of its routing key`() {
         let named = notification(.interactive)
         #expect(!isRefused(named.check, "interactive.demo"))
         for key in ["bulk.demo", "interactive.other", "interactive", "interactive.demo.x", "demo", ""] {
@@ -32,13 +32,13 @@ import Testing
         }
     }
 
-    @Test func `a notification to an audience may come through the bulk lane, for its own app`() {
+    @Test func `a notification to an audience may use the bulk lane of its app`() {
         let announced = notification(.interactive, to: Audience(campaign: UUID(), members: .everyone))
         #expect(!isRefused(announced.check, "bulk.demo") && !isRefused(announced.check, "interactive.demo"))
         #expect(isRefused(announced.check, "bulk.other"))
     }
 
-    @Test func `a device command has the verb of its routing key, and the app where the key names one`() {
+    @Test func `a device command must have the verb of its routing key, and the app if the key names one`() {
         let command = DeviceCommand(
             trace: trace, app: app, command: .correct(device: UUID(), environment: .development))
         #expect(command.routingKey == "command.correct.demo")
@@ -48,14 +48,14 @@ import Testing
         }
     }
 
-    @Test func `a device event has the word of its routing key`() {
+    @Test func `a device event must have the change of its routing key`() {
         let event = DeviceEvent(
-            trace: trace, app: app, past: .userErased, user: user, device: nil, at: Timestamp(milliseconds: 1))
+            trace: trace, app: app, change: .userErased, user: user, device: nil, at: Timestamp(milliseconds: 1))
         #expect(!isRefused(event.check, "event.user-erased"))
         #expect(isRefused(event.check, "event.erased") && isRefused(event.check, "command.deactivate"))
     }
 
-    @Test func `outcomes have the origin of their routing key`() {
+    @Test func `outcomes must have the origin of their routing key`() {
         let outcomes = Outcomes(
             trace: trace, app: app, origin: .apns, environment: .production, lane: .bulk, outcomes: [])
         #expect(!isRefused(outcomes.check, "apns.accepted.elsewhere"))
@@ -64,10 +64,10 @@ import Testing
         }
     }
 
-    @Test func `a stream takes the messages of its routing keys, and its marks are told apart by their exchange`() {
+    @Test func `a stream accepts messages of its routing keys only, and markers by their exchange`() {
         let stream = StreamName.senderRevocations
-        #expect(stream.takes(exchange: "devices", routingKey: "event.erased"))
-        #expect(!stream.takes(exchange: "devices", routingKey: "command.deactivate"))
-        #expect(!stream.takes(exchange: "outcomes", routingKey: "event.erased"))
+        #expect(stream.accepts(exchange: "devices", routingKey: "event.erased"))
+        #expect(!stream.accepts(exchange: "devices", routingKey: "command.deactivate"))
+        #expect(!stream.accepts(exchange: "outcomes", routingKey: "event.erased"))
     }
 }

@@ -5,7 +5,7 @@ import Testing
     static let apps = ["family-portal", "hide-and-seek"].compactMap(AppID.init(rawValue:))
     static let topology = Topology(apps: apps)
 
-    @Test func `every binding joins an exchange and a queue that exist`() {
+    @Test func `every binding joins an existing exchange and queue`() {
         let exchanges = Set(Self.topology.exchanges.map(\.name))
         let queues = Set(Self.topology.queues.map(\.name))
         #expect(exchanges.count == Self.topology.exchanges.count && queues.count == Self.topology.queues.count)
@@ -14,21 +14,22 @@ import Testing
         }
     }
 
-    /// `false` for a name that two things of the bus have: an app may have any name, that of a part of a queue's name too.
-    @Test func `no two queues have one name, whatever an app is called`() {
+    /// An app may have any name, including that of a part of a queue's name.
+    @Test func `queue names are unique, whatever the apps' names`() {
         let apps = ["dead", "app", "events", "bulk", "interactive", "devices"].compactMap(AppID.init(rawValue:))
         let names = Topology(apps: apps).queues.map(\.name)
         #expect(Set(names).count == names.count)
     }
 
-    @Test func `each input has an exchange that divides it by app, and one for all other apps`() {
+    @Test func `each input has an exchange that routes by app, and one for other apps`() {
         for input in ["events", "notifications", "devices"] {
             let divides = Self.topology.exchanges.first { $0.name == "\(input).by-app" }
             #expect(divides?.alternate == "\(input).other-apps")
             #expect(Self.topology.exchanges.contains { $0.name == "\(input).other-apps" })
-            #expect(Self.topology.links.contains { $0.source == input && $0.destination == "\(input).by-app" })
+            #expect(
+                Self.topology.exchangeBindings.contains { $0.source == input && $0.destination == "\(input).by-app" })
         }
-        // A queue of all apps is bound to no input itself: it would get a copy of each message.
+        // A queue of all apps is not bound to an input exchange; it would get a copy of each message.
         let inputs: Set = ["events", "notifications"]
         let streams = Set(StreamName.allCases.map(\.rawValue))
         #expect(Self.topology.bindings.allSatisfy { !inputs.contains($0.exchange) || streams.contains($0.queue) })
@@ -38,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `every work queue can be returned to and given up from`() {
+    @Test func `every work queue has a binding for returned retries and one for its dead letters`() {
         for queue in WorkQueue.all(apps: Self.apps) {
             let bindings = Self.topology.bindings
             #expect(bindings.contains(.init(exchange: "return", queue: queue.name, routingKey: queue.name)))
@@ -46,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `every queue declares itself quorum, but streams, and a work queue its delivery limit`() {
+    @Test func `all queues are quorum queues except streams, and work queues have a delivery limit`() {
         let streams = Set(StreamName.allCases.map(\.rawValue))
         for queue in Self.topology.queues {
             let type = streams.contains(queue.name) ? "stream" : "quorum"
@@ -56,7 +57,7 @@ import Testing
         #expect(limited.count == WorkQueue.all(apps: Self.apps).count)
     }
 
-    @Test func `feedback hears every disposition, but of acceptances only those elsewhere`() {
+    @Test func `feedback receives every disposition, but acceptances only in another environment`() {
         let heard = Self.topology.bindings.filter { $0.queue == "feedback.outcomes" && $0.exchange == "outcomes" }
         #expect(
             Set(heard.map(\.routingKey)) == [
@@ -65,14 +66,14 @@ import Testing
             ])
     }
 
-    @Test func `rules hear who was erased, feedback which registrations were, and nothing else of devices`() {
+    @Test func `rules receive erased users, feedback erased registrations, and no other device events`() {
         for (queue, key) in [("rules.erasures", "event.user-erased"), ("feedback.erasures", "event.erased")] {
             let heard = Self.topology.bindings.filter { $0.queue == queue && $0.exchange != "return" }
             #expect(heard == [.init(exchange: "devices", queue: queue, routingKey: key)])
         }
     }
 
-    @Test func `senders hear of every event that can revoke a push, and find the end of what they read`() {
+    @Test func `senders receive every event that revokes a push, and their stream markers`() {
         let heard = Self.topology.bindings.filter { $0.queue == "senders.revocations" }
         #expect(
             Set(heard.map { "\($0.exchange) \($0.routingKey)" }) == [
@@ -84,7 +85,7 @@ import Testing
         #expect(stream?.arguments["x-max-length-bytes"] == .number(1_000_000_000))
     }
 
-    @Test func `senders read the revocations and nobody else, and only they publish marks`() throws {
+    @Test func `only senders read revocations and publish markers`() throws {
         for role in BusRole.allCases where role != .topology {
             let isSender = role == .apnsSender || role == .fcmSender
             let (read, write) = (try Regex(role.permissions.read), try Regex(role.permissions.write))
@@ -104,8 +105,8 @@ import Testing
         #expect(RetryLevel(atLeast: delay) == level)
     }
 
-    /// An app may be called `dead`: what waits to be worked off for it must not be taken for dead letters.
-    @Test func `dead letters are kept for two weeks, by a policy about all of them and nothing else`() throws {
+    /// An app may be called `dead`; its work queues must not match.
+    @Test func `a policy keeps dead letters for two weeks and matches no other queue`() throws {
         let policy = Topology.deadLetters
         #expect(policy.definition == ["message-ttl": .number(1_209_600_000)])
         let apps = Self.apps + ["dead", "x-dead", "bulk"].compactMap(AppID.init(rawValue:))
@@ -114,11 +115,11 @@ import Testing
         #expect(meant == WorkQueue.all(apps: apps).map(\.deadName))
     }
 
-    @Test func `dead pushes go as soon as senders forget revocations, by a policy that outranks the general one`()
+    @Test func `dead pushes expire with revocations, by a policy of higher priority`()
         throws
     {
         let policy = Topology.deadPushes
-        #expect(policy.definition == ["message-ttl": .number(StreamName.senderRevocations.memory.wholeMilliseconds)])
+        #expect(policy.definition == ["message-ttl": .number(StreamName.senderRevocations.retention.wholeMilliseconds)])
         #expect(policy.priority > Topology.deadLetters.priority)
         let apps = Self.apps + ["dead", "x-dead", "bulk"].compactMap(AppID.init(rawValue:))
         let pattern = try Regex(policy.pattern)
@@ -127,8 +128,9 @@ import Testing
         #expect(meant == senders.map(\.deadName))
         for queue in WorkQueue.all(apps: apps) {
             #expect(
-                Topology.deadLettersKept(in: queue)
-                    == (senders.contains(queue) ? StreamName.senderRevocations.memory : Topology.deadLettersKept))
+                Topology.deadLetterRetention(in: queue)
+                    == (senders.contains(queue) ? StreamName.senderRevocations.retention : Topology.deadLetterRetention)
+            )
         }
     }
 
@@ -136,7 +138,7 @@ import Testing
         for role in BusRole.allCases where role != .topology { #expect(role.permissions.configure == "^$") }
     }
 
-    @Test func `retries and dead letters go through topic exchanges, by the name of their queue`() {
+    @Test func `retries and dead letters use topic exchanges, by queue name`() {
         let exchanges = Self.topology.exchanges.filter { $0.name.hasPrefix("retry.") || $0.name == "dead" }
         #expect(exchanges.count == RetryLevel.allCases.count + 1)
         #expect(exchanges.allSatisfy { $0.kind == .topic && $0.formerKind != nil })
@@ -146,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `a stage may write to retries and dead letters under the names that it reads, and no others`() throws {
+    @Test func `a stage may publish retries and dead letters only under its own queues' names`() throws {
         let guarded = RetryLevel.allCases.map { ExchangeName.retry($0) } + [.dead]
         for role in BusRole.allCases where ![.topology, .deadLetters, .upstream].contains(role) {
             let read = try Regex(role.permissions.read)
@@ -162,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `a stage may read its own queues and no other`() throws {
+    @Test func `a stage may read only its own queues`() throws {
         let readers: [BusRole: (WorkQueue) -> Bool] = [
             .rules: { $0.name.hasPrefix("rules.") },
             .tokenRegistry: { $0.name.hasPrefix("token-registry.") },

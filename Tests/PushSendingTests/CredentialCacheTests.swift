@@ -1,14 +1,14 @@
 import PushProtocol
 import PushSending
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(2))) struct CredentialCacheTests {
     private let time = ManualTime()
-    private let mint = ScriptedMint()
+    private let mint = ScriptedMinter()
 
-    @Test func `it is minted when first asked for, and once for all who ask at the same time`() async throws {
+    @Test func `the credential is minted on first use, once for concurrent callers`() async throws {
         let cache = mint.cache(time.clock) { await Task.yield() }
         #expect(mint.count == 0)
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
@@ -19,7 +19,7 @@ import Testing
         #expect(mint.count == 1)
     }
 
-    @Test func `a stampede of refusals mints one replacement`() async throws {
+    @Test func `concurrent refusals mint one replacement`() async throws {
         let cache = mint.cache(time.clock) { await Task.yield() }
         let refused = try await cache.current()
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
@@ -31,7 +31,7 @@ import Testing
         #expect(mint.count == 2)
     }
 
-    @Test func `the old one serves while the new one is on its way`() async throws {
+    @Test func `the old credential is used during a renewal`() async throws {
         let release = Mutex(true)
         let cache = mint.cache(time.clock, renewAfter: .seconds(3299), usableFor: .seconds(3599)) {
             while !release.withLock({ $0 }) { await Task.yield() }
@@ -47,7 +47,7 @@ import Testing
         #expect(mint.count == 2)
     }
 
-    @Test func `the old one serves on when its renewal fails, until it is of no use`() async throws {
+    @Test func `given a failed renewal, then the old credential is used until it expires`() async throws {
         let cache = mint.cache(time.clock, renewAfter: .seconds(3299), usableFor: .seconds(3599))
         #expect(try await cache.current().authorization == "bearer 1")
         mint.fail(with: .unavailable(reason: "away"))
@@ -57,7 +57,7 @@ import Testing
         await #expect(throws: CredentialError.unavailable(reason: "away")) { try await cache.current() }
     }
 
-    @Test func `after a failed minting the next one waits, and who asks meanwhile is told at once`() async throws {
+    @Test func `given a failed minting, then the next one backs off and callers get the error at once`() async throws {
         let cache = mint.cache(time.clock)
         mint.fail(with: .refused(reason: "no key"))
         await #expect(throws: CredentialError.refused(reason: "no key")) { try await cache.current() }
@@ -68,7 +68,7 @@ import Testing
         #expect(try await cache.current().authorization == "bearer 2")
     }
 
-    @Test func `a credential never prints itself`() async throws {
+    @Test func `a credential prints redacted`() async throws {
         let credential = try await mint.cache(time.clock).current()
         #expect("\(credential)" == "‹redacted›")
         #expect(String(reflecting: credential) == "‹redacted›")
@@ -77,7 +77,7 @@ import Testing
         #expect(!dumped.contains("bearer"))
     }
 
-    @Test func `a changed source is minted from at once; what was being minted from the old one serves no later one`()
+    @Test func `given a changed key, then a new credential is minted at once and an older minting is not cached`()
         async throws
     {
         let isHeld = Mutex(false)
@@ -89,7 +89,7 @@ import Testing
         isHeld.withLock { $0 = true }
         cache.renew()
         async let old = cache.current()
-        try await eventually("the minting began") { cache.isMinting }
+        try await eventually("the minting has begun") { cache.isMinting }
         cache.renew()
         async let new = cache.current()
         isHeld.withLock { $0 = false }
@@ -98,7 +98,7 @@ import Testing
         #expect(try await cache.current().generation == credentials[1].generation)
     }
 
-    @Test func `a changed source ends the wait after a failure`() async throws {
+    @Test func `given a changed key, then the backoff after a failure ends`() async throws {
         let cache = mint.cache(time.clock)
         mint.fail(with: .refused(reason: "malformed"))
         await #expect(throws: CredentialError.self) { try await cache.current() }
@@ -108,7 +108,7 @@ import Testing
         _ = try await cache.current()
     }
 
-    /// How far the time of day is off.
+    /// The error of the time of day.
     private final class WallClock: Sendable {
         let error = Mutex(Duration.zero)
     }
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: [(61, true), (59, false), (-3000, true), (-2900, false)])
-    func `one that was minted under a wrong clock is replaced when the clock is put right`(
+    func `given a credential minted under a wrong clock, when the clock is corrected, then it is replaced`(
         error: Int, isReplaced: Bool
     ) async throws {
         let wall = WallClock()
@@ -142,7 +142,7 @@ import Testing
         #expect(try await cache.current().authorization == (isReplaced ? "bearer 2" : "bearer 1"))
     }
 
-    @Test func `a clock that jumps about has a new one minted no more than every twenty minutes`() async throws {
+    @Test func `given a jumping clock, then a credential is minted at most every 20 minutes`() async throws {
         let wall = WallClock()
         let (_, cache) = misdated(wall)
         #expect(try await cache.current().authorization == "bearer 1")

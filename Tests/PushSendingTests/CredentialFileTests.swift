@@ -2,27 +2,28 @@ import CoreMetrics
 import Foundation
 import Logging
 import MetricsTestKit
+import Providers
 import PushProtocol
 import PushSending
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
-/// A credential is taken up when its file changes, and a malformed one is refused while the old one stays.
+/// A changed credential file is loaded; invalid contents leave the old credential in use.
 @Suite(.timeLimit(.minutes(2))) struct CredentialFileTests {
-    /// Files that exist only here. Each write is another identity, as on a disk.
+    /// An in-memory file system. Each write changes the file's identity.
     private final class Disk: Sendable {
-        private struct Entry {
+        private struct StoredFile {
             var contents: [UInt8]
             var identity: FileIdentity
         }
-        private let state = Mutex<(entries: [String: Entry], writes: Int64, reads: Int)>(([:], 0, 0))
+        private let state = Mutex<(entries: [String: StoredFile], writes: Int64, reads: Int)>(([:], 0, 0))
 
         func write(_ text: String?, to path: String = "/key") {
             state.withLock { state in
                 state.writes += 1
                 state.entries[path] = text.map {
-                    Entry(
+                    StoredFile(
                         contents: Array($0.utf8),
                         identity: FileIdentity(
                             device: 1, inode: UInt64(state.writes), size: Int64($0.utf8.count), modified: state.writes))
@@ -54,68 +55,70 @@ import Testing
         }
     }
 
-    @Test func `it is read when it changes, and only then`() async throws {
+    @Test func `the file is read only when it changes`() async throws {
         disk.write("key 1")
         let file = file()
-        #expect(await file.look() == .taken)
-        for _ in 0..<10 { #expect(await file.look() == .unchanged) }
+        #expect(await file.reload() == .taken)
+        for _ in 0..<10 { #expect(await file.reload() == .unchanged) }
         #expect(disk.reads == 1)
         #expect(try file.value() == "key 1")
         disk.write("key 2")
         #expect(try file.value() == "key 1")
-        #expect(await file.look() == .taken)
+        #expect(await file.reload() == .taken)
         #expect(try file.value() == "key 2")
     }
 
-    @Test func `malformed contents are told once, and the old ones stay in force`() async throws {
+    @Test func `invalid contents are reported once, and the old credential stays in use`() async throws {
         disk.write("key 1")
         let file = file()
-        _ = await file.look()
+        _ = await file.reload()
         for text in ["garbage", nil, "half a ke"] {
             disk.write(text)
-            guard case .refused(let error, oldStays: true) = await file.look() else {
-                Issue.record("\(text ?? "nothing") was not refused")
+            guard case .refused(let error, oldStays: true) = await file.reload() else {
+                Issue.record("\(text ?? "a missing file") was not refused")
                 continue
             }
             #expect("\(error)".hasPrefix("/key: "))
             #expect(file.problem == error)
-            #expect(await file.look() == .unchanged)
+            #expect(await file.reload() == .unchanged)
             #expect(try file.value() == "key 1")
         }
         disk.write("key 2")
-        #expect(await file.look() == .taken)
+        #expect(await file.reload() == .taken)
         #expect(file.problem == nil)
         #expect(try file.value() == "key 2")
     }
 
-    @Test func `the same contents written again are no change, and a mistake taken back is told`() async throws {
+    @Test func `rewritten contents are no change; restored contents are reported`() async throws {
         disk.write("key 1")
         let file = file()
-        _ = await file.look()
+        _ = await file.reload()
         disk.write("key 1")
-        #expect(await file.look() == .unchanged)
+        #expect(await file.reload() == .unchanged)
         disk.write("garbage")
-        _ = await file.look()
+        _ = await file.reload()
         disk.write("key 1")
-        #expect(await file.look() == .restored)
+        #expect(await file.reload() == .restored)
         #expect(file.problem == nil)
     }
 
-    @Test func `a file that is not there at the start is taken up when it comes`() async throws {
+    @Test func `given a missing file, when it appears, then it is loaded`() async throws {
         let file = file()
         #expect(throws: CredentialError.self) { try file.value() }
-        guard case .refused(let error, oldStays: false) = await file.look() else {
+        guard case .refused(let error, oldStays: false) = await file.reload() else {
             Issue.record("not refused")
             return
         }
         #expect(throws: error) { try file.value() }
-        #expect(await file.look() == .unchanged)
+        #expect(await file.reload() == .unchanged)
         disk.write("key 1")
-        #expect(await file.look() == .taken)
+        #expect(await file.reload() == .taken)
         #expect(try file.value() == "key 1")
     }
 
-    @Test func `on a real disk, an exchanged link is a change, as Kubernetes exchanges secrets`() async throws {
+    @Test func `given a replaced symbolic link, as Kubernetes updates secrets, then the file is reloaded`()
+        async throws
+    {
         let files = FileManager.default
         let root = files.temporaryDirectory.appending(path: "credential-\(UUID())")
         defer { try? files.removeItem(at: root) }
@@ -132,75 +135,75 @@ import Testing
         let file = CredentialFile(path: root.path + "/key") { contents throws(CredentialError) in
             String(decoding: contents, as: UTF8.self)
         }
-        #expect(await file.look() == .taken)
-        #expect(await file.look() == .unchanged)
+        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .unchanged)
         try point("v2")
-        #expect(await file.look() == .taken)
+        #expect(await file.reload() == .taken)
         #expect(try file.value() == "key 2")
         try "key 3".write(to: root.appending(path: "v2/key"), atomically: false, encoding: .utf8)
-        #expect(await file.look() == .taken)
+        #expect(await file.reload() == .taken)
         try files.removeItem(at: root.appending(path: "v2/key"))
-        #expect(await file.look() != .unchanged)
+        #expect(await file.reload() != .unchanged)
         #expect(try file.value() == "key 3")
     }
 }
 
-/// What follows from a changed file.
-@Suite(.timeLimit(.minutes(2))) struct CredentialWatchTests {
+/// The effects of a changed credential file.
+@Suite(.timeLimit(.minutes(2))) struct CredentialWatcherTests {
     private let time = ManualTime()
     private let log = CapturingLogger()
     private let gateway = ScriptedGateway()
-    private let key = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
+    private let route = ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production)
 
     private final class ScriptedFile: WatchedCredential {
         let path = "/key"
         var expiresAt: Date? { Timestamp.sample.date + 3 * 86_400 }
-        let looks: Mutex<[CredentialLook]>
-        init(_ looks: CredentialLook...) { self.looks = Mutex(looks) }
+        let reloads: Mutex<[CredentialReload]>
+        init(_ reloads: CredentialReload...) { self.reloads = Mutex(reloads) }
         var problem: CredentialError? { nil }
-        func look() async -> CredentialLook { looks.withLock { $0.isEmpty ? .unchanged : $0.removeFirst() } }
+        func reload() async -> CredentialReload { reloads.withLock { $0.isEmpty ? .unchanged : $0.removeFirst() } }
     }
 
     private func watch(
         _ file: ScriptedFile, renew: @escaping @Sendable () -> Void = {}
-    ) -> (CredentialWatch, PushLanes) {
-        let lanes = PushLanes([key: gateway], provider: .apns, clock: time.clock, logger: log.logger)
+    ) -> (CredentialWatcher, ProviderRoutes) {
+        let routes = ProviderRoutes([route: gateway], provider: .apns, clock: time.clock, logger: log.logger)
         return (
-            CredentialWatch(
-                [.init(file: file, lanes: [key], renew: renew)], lanes: lanes, provider: .apns, clock: time.clock,
-                logger: log.logger), lanes
+            CredentialWatcher(
+                [.init(file: file, routes: [route], renew: renew)], routes: routes, provider: .apns, clock: time.clock,
+                logger: log.logger), routes
         )
     }
 
-    @Test func `a new credential is put into force, and a lane that was shut for the old one is tried at once`()
+    @Test func `given a new credential, then it is used and its paused route is probed at once`()
         async throws
     {
         let renewals = Mutex(0)
-        let (watch, lanes) = watch(ScriptedFile(.taken)) { renewals.withLock { $0 += 1 } }
-        let switches = SwitchLog()
-        let supervisor = LaneSupervisor(
-            lanes: lanes, provider: .apns, clock: time.clock, pause: { switches.add("pause", $0) },
+        let (watch, routes) = watch(ScriptedFile(.taken)) { renewals.withLock { $0 += 1 } }
+        let switches = QueueActionLog()
+        let supervisor = RouteSupervisor(
+            routes: routes, provider: .apns, clock: time.clock, pause: { switches.add("pause", $0) },
             resume: { switches.add("resume", $0) })
         let running = Task { try await supervisor.run() }
-        lanes.shut(key, misconfigured: "InvalidProviderToken")
+        routes.trip(route, misconfigured: "InvalidProviderToken")
         try await eventually("the pause") { switches.lines.count == 2 }
-        await watch.look()
+        await watch.reload()
         #expect(renewals.withLock { $0 } == 1)
         try await eventually("the queues are consumed again") { switches.lines.count == 4 }
         #expect(switches.lines.suffix(2).allSatisfy { $0.hasPrefix("resume") })
-        await watch.look()
+        await watch.reload()
         #expect(renewals.withLock { $0 } == 1)
         running.cancel()
         _ = await running.result
     }
 
-    @Test func `a refused one is told in one line that names the file, and puts nothing into force`() async throws {
+    @Test func `given an invalid file, then one log line names it and the old credential is used`() async throws {
         let renewals = Mutex(0)
         let (watch, _) = watch(
             ScriptedFile(.refused(.refused(reason: "/key: is not a key"), oldStays: true), .unchanged)
         ) { renewals.withLock { $0 += 1 } }
-        await watch.look()
-        await watch.look()
+        await watch.reload()
+        await watch.reload()
         #expect(renewals.withLock { $0 } == 0)
         let errors = log.lines.filter { $0.level == .error }
         #expect(errors.count == 1)
@@ -208,24 +211,24 @@ import Testing
         #expect(errors.first?.message.contains("old credential stays") == true)
     }
 
-    @Test func `it looks every few seconds`() async throws {
+    @Test func `the files are checked every few seconds`() async throws {
         let file = ScriptedFile(.unchanged, .taken)
         let (watch, _) = watch(file)
         let running = Task { try await watch.run() }
-        try await eventually("it sleeps") { time.sleepers == 1 }
-        #expect(file.looks.withLock { $0.count } == 1)
-        time.advance(by: CredentialWatch.pace)
-        try await eventually("it looked") { file.looks.withLock { $0.isEmpty } }
+        try await eventually("the watcher sleeps") { time.sleepers == 1 }
+        #expect(file.reloads.withLock { $0.count } == 1)
+        time.advance(by: CredentialWatcher.interval)
+        try await eventually("the files were checked") { file.reloads.withLock { $0.isEmpty } }
         running.cancel()
         _ = await running.result
     }
 
-    @Test func `it records how long a certificate lasts, whether or not it changes`() async throws {
+    @Test func `the expiry of a certificate is recorded at every check`() async throws {
         let metrics = TestMetrics()
         let (watch, _) = watch(ScriptedFile())
         try await withMetricsFactory(metrics) {
             for days in [3.0, 1.0] {
-                await watch.look()
+                await watch.reload()
                 let labels = [("provider", "apns"), ("app", "demo"), ("environment", "production")]
                 let gauge = try metrics.expectGauge("heliograph_certificate_expiry_days", labels)
                 #expect(gauge.lastValue == days)

@@ -16,7 +16,7 @@ import Testing
             (.notProcessed(HTTP2Failure(.connectFailed, "10.0.0.1")), .unreachable(reason: "connect-failed")),
             (.deadlineExceeded(written: true), .timedOut),
         ] as [(HTTP2Error, TransportError)])
-    func `what is our own doing is not taken for the provider's`(error: HTTP2Error, meaning: TransportError) {
+    func `local errors are not taken for errors of the provider`(error: HTTP2Error, meaning: TransportError) {
         #expect(TransportError(error) == meaning)
     }
 }

@@ -1,9 +1,11 @@
 import FoundationEssentials
 import Metrics
 import MetricsTestKit
+import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import PushSending
 
 @Suite struct PushMetricsTests {
@@ -16,7 +18,7 @@ import Testing
             outcomes.append(
                 Outcome(notification: .init(), device: nil, answer: answer, at: .sample, registeredAt: nil), of: 0)
         }
-        withMetricsFactory(metrics) { counters.count(outcomes.divided, of: app) }
+        withMetricsFactory(metrics) { counters.count(outcomes.partitioned, of: app) }
     }
 
     private func refusals(_ reason: String) throws -> Int64 {
@@ -24,7 +26,18 @@ import Testing
         return try metrics.expectCounter("heliograph_push_refusals_total", labels).totalValue
     }
 
-    @Test func `refusals are counted by their reason, without what in a payload it is about`() throws {
+    @Test(arguments: ["heliograph_route_open", "heliograph_lane_open"])
+    func `a route's state is exported under its name and its former name`(name: String) throws {
+        let route = ProviderRoute(app: app, environment: .production)
+        let labels = [("provider", "apns"), ("app", "demo"), ("environment", "production")]
+        let gauge = withMetricsFactory(metrics) { RouteOpenGauge(route, .apns) }
+        gauge.record(isOpen: true)
+        #expect(try metrics.expectGauge(name, labels).lastValue == 1)
+        gauge.record(isOpen: false)
+        #expect(try metrics.expectGauge(name, labels).lastValue == 0)
+    }
+
+    @Test func `rejections are counted by reason, without the payload member`() throws {
         let counters = PushMetrics(provider: .apns)
         count(
             [
@@ -42,14 +55,14 @@ import Testing
         #expect(metrics.counters.filter { $0.label == "heliograph_push_refusals_total" }.count == 5)
     }
 
-    @Test func `however many reasons a provider invents, there are so many series and no more`() throws {
+    @Test func `the number of reasons is limited`() throws {
         let counters = PushMetrics(provider: .apns)
-        for number in 0..<PushMetrics.mostReasons + 50 {
+        for number in 0..<PushMetrics.maxReasonsPerApp + 50 {
             count([.rejected(reason: "Reason\(number)", suspectToken: false)], in: counters)
         }
         #expect(try refusals("Reason0") == 1 && refusals("others") == 50)
         #expect(
-            metrics.counters.filter { $0.label == "heliograph_push_refusals_total" }.count == PushMetrics.mostReasons
-                + 1)
+            metrics.counters.filter { $0.label == "heliograph_push_refusals_total" }.count
+                == PushMetrics.maxReasonsPerApp + 1)
     }
 }

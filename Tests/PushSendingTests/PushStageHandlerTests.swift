@@ -1,20 +1,21 @@
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(2))) struct PushStageHandlerTests {
     private let time = ManualTime()
     private let gateway = ScriptedGateway()
 
     private func handler(configured: Bool = true) -> PushStageHandler {
-        let key = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let lanes = PushLanes(configured ? [key: gateway] : [:], provider: .apns, clock: time.clock, logger: logger)
-        return PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
+        let route = ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production)
+        let routes = ProviderRoutes(
+            configured ? [route: gateway] : [:], provider: .apns, clock: time.clock, logger: .silent)
+        return PushStageHandler(provider: .apns, routes: routes, clock: time.clock, logger: .silent)
     }
 
     private func inbound(
@@ -23,16 +24,14 @@ import Testing
         Inbound(
             queue: .senderPushes(.apns, .interactive, AppID(rawValue: app)!), exchange: "pushes",
             routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt,
-            redelivered: redelivered,
-            firstSeen: .sample)
+            redelivered: redelivered, firstSeen: .sample)
     }
 
     private func handle(
         _ push: Push, attempt: Int = 1, redelivered: Bool = false, by handler: PushStageHandler
     ) async throws -> Verdict {
-        let delivery = Delivery(
-            inbound: try inbound(push, attempt: attempt, redelivered: redelivered), message: push)
-        return try #require(await handler.handle([delivery]).first)
+        let inbound = try inbound(push, attempt: attempt, redelivered: redelivered)
+        return try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
     }
 
     private func outcomes(_ verdict: Verdict) throws -> [String: [Outcome]] {
@@ -48,7 +47,7 @@ import Testing
         (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
     }
 
-    @Test func `every target gets one outcome, in one message for each disposition`() async throws {
+    @Test func `each target gets one outcome, in one message per disposition`() async throws {
         let push = Push.sample(targets: targets(500))
         gateway.answer { target, _ in
             target.token.secret.hasSuffix("7")
@@ -64,20 +63,20 @@ import Testing
         #expect(outcomes["apns.unregistered"]?.first?.registeredAt == push.targets[0].registeredAt)
     }
 
-    @Test func `the same answers make the same messages`() async throws {
+    @Test func `the same answers lead to the same messages`() async throws {
         let push = Push.sample(targets: targets(3))
         let first = try await handle(push, by: handler()), second = try await handle(push, by: handler())
         #expect(first.outbound.map(\.body) == second.outbound.map(\.body))
         #expect(Set(first.outbound.map(\.messageID)).count == 1)
     }
 
-    @Test func `an expired push is answered without sending`() async throws {
+    @Test func `given an expired push, then its outcome is expired and nothing is sent`() async throws {
         let verdict = try await handle(.sample(expiresAt: .sample), by: handler())
         #expect(try outcomes(verdict)["apns.expired"]?.count == 1)
         #expect(gateway.sent.isEmpty)
     }
 
-    @Test func `what was accepted is not expired because its redelivery is late`() async throws {
+    @Test func `given an accepted push, when its redelivery is late, then it stays accepted`() async throws {
         let handler = handler()
         let push = Push.sample(expiresAt: time.clock.now() + .seconds(10))
         #expect(try outcomes(try await handle(push, by: handler)).keys.sorted() == ["apns.accepted"])
@@ -86,7 +85,7 @@ import Testing
         #expect(gateway.sent.count == 1)
     }
 
-    @Test func `an app without credentials is skipped`() async throws {
+    @Test func `given an app without credentials, then its pushes are skipped`() async throws {
         let verdict = try await handle(.sample(targets: targets(2)), by: handler(configured: false))
         #expect(verdict.disposition == .done)
         #expect(
@@ -95,10 +94,10 @@ import Testing
         #expect(gateway.sent.isEmpty)
     }
 
-    @Test func `the would-be push is logged without its token and its text`() async throws {
+    @Test func `a skipped push is logged without its token and its text`() async throws {
         let log = CapturingLogger()
-        let lanes = PushLanes([:], provider: .apns, clock: time.clock, logger: log.logger)
-        let handler = PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: log.logger)
+        let routes = ProviderRoutes([:], provider: .apns, clock: time.clock, logger: log.logger)
+        let handler = PushStageHandler(provider: .apns, routes: routes, clock: time.clock, logger: log.logger)
         let push = Push.sample(Content(title: "Title", body: "Body", data: ["k": "Value"]), targets: targets(2))
         _ = try await handle(push, by: handler)
         let line = try #require(log.lines.first)
@@ -110,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `what remains is retried as the same push with fewer targets`() async throws {
+    @Test func `remaining targets are retried as the same push with fewer targets`() async throws {
         let push = Push.sample(targets: targets(3))
         gateway.answer { target, _ in
             target == push.targets[1]
@@ -130,7 +129,7 @@ import Testing
         #expect(try outcomes(verdict)["apns.accepted"]?.count == 2)
     }
 
-    @Test func `when nothing is finished the body is retried as it came`() async throws {
+    @Test func `given no finished target, then the message is retried unchanged`() async throws {
         gateway.answer { _, _ in .backOff(floor: .seconds(900), reason: "InternalServerError") }
         let verdict = try await handle(.sample(targets: targets(2)), by: handler())
         guard case .retry(let after, _) = verdict.disposition else {
@@ -142,7 +141,7 @@ import Testing
         #expect(verdict.outbound.isEmpty)
     }
 
-    @Test func `the longest floor among the remaining targets holds for all of them`() async throws {
+    @Test func `the longest delay of the remaining targets holds for all of them`() async throws {
         let push = Push.sample(targets: targets(2))
         gateway.answer { target, _ in
             target == push.targets[0]
@@ -156,7 +155,7 @@ import Testing
         #expect(after == .seconds(900))
     }
 
-    @Test func `a retry that would come too late is an outcome`() async throws {
+    @Test func `given a retry after the expiration, then the target gets an outcome`() async throws {
         gateway.answer { _, _ in .backOff(floor: .seconds(900), reason: "Shutdown") }
         let late = try await handle(.sample(expiresAt: .sample + .seconds(60)), by: handler())
         #expect(late.disposition == .done)
@@ -167,7 +166,7 @@ import Testing
         #expect(try outcomes(throttled)["apns.throttled"]?.count == 1)
     }
 
-    @Test func `what was tried for an hour is kept for a person`() async throws {
+    @Test func `given a push retried for an hour, then it is dead-lettered`() async throws {
         gateway.answer { _, _ in .backOff(floor: .seconds(900), reason: "InternalServerError") }
         time.advance(by: .seconds(3000))
         guard case .deadLetter(let reason) = try await handle(.sample(), attempt: 4, by: handler()).disposition else {
@@ -177,7 +176,7 @@ import Testing
         #expect(reason.code == "provider-unavailable")
     }
 
-    @Test func `a redelivery is answered from memory, and only what is unsettled is sent`() async throws {
+    @Test func `given a redelivery, then only targets without an outcome are sent to`() async throws {
         let push = Push.sample(targets: targets(3)), handler = handler()
         gateway.answer { target, _ in
             target == push.targets[2]
@@ -194,8 +193,9 @@ import Testing
     }
 
     @Test(arguments: [DeliveryPolicy.atLeastOnce, .atMostOnce])
-    func `what another sender had in hand is sent again, or at most once is not`(delivery: DeliveryPolicy) async throws
-    {
+    func `given a redelivery from another sender, then it is resent unless at-most-once`(
+        delivery: DeliveryPolicy
+    ) async throws {
         let push = Push.sample(delivery: delivery, targets: targets(2))
         let verdict = try await handle(push, redelivered: true, by: handler())
         #expect(verdict.disposition == .done)
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `at most once, a redelivery is still answered from memory`() async throws {
+    @Test func `given at-most-once delivery, then a redelivery gets the cached outcomes`() async throws {
         let push = Push.sample(delivery: .atMostOnce), handler = handler()
         _ = try await handle(push, by: handler)
         let again = try await handle(push, redelivered: true, by: handler)
@@ -217,18 +217,20 @@ import Testing
         #expect(try outcomes(again)["apns.accepted"]?.count == 1)
     }
 
-    @Test func `an outage that only loses answers is seen as one`() async throws {
+    @Test func `given only lost responses, then the breaker opens`() async throws {
         gateway.answer { _, _ in .settled(.unknown(reason: "connection-lost")) }
         let handler = handler()
         for _ in 0..<5 { _ = try await handle(.sample(), by: handler) }
         guard case .postpone = try await handle(.sample(), by: handler).disposition else {
-            Issue.record("the lane did not pause")
+            Issue.record("the route did not pause")
             return
         }
         #expect(gateway.sent.count == 5)
     }
 
-    @Test func `a halted lane keeps its pushes: none becomes a rejection, and few are sent`() async throws {
+    @Test func `given a halted route, then its pushes are postponed without rejections and few are sent`()
+        async throws
+    {
         gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
         let handler = handler(), push = Push.sample(targets: targets(500))
         let first = try await handle(push, by: handler)
@@ -244,7 +246,7 @@ import Testing
         #expect(gateway.sent.count == sent)
     }
 
-    @Test func `a push held by a shut lane keeps its attempts, and its chance until it is expired`() async throws {
+    @Test func `given a paused route, then its pushes count no attempt and wait until they expire`() async throws {
         let handler = handler()
         gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
         let push = Push.sample(expiresAt: .sample + .seconds(29))
@@ -259,7 +261,7 @@ import Testing
         #expect(try outcomes(await handle(push, by: handler))["apns.expired"]?.count == 1)
     }
 
-    @Test func `the first try after a long pause is not the last`() async throws {
+    @Test func `given a first attempt after a long pause, then the push is retried`() async throws {
         gateway.answer { _, _ in .backOff(floor: .seconds(10), reason: "timed-out") }
         time.advance(by: .seconds(6 * 3600))
         guard case .retry = try await handle(.sample(), by: handler()).disposition else {
@@ -268,7 +270,7 @@ import Testing
         }
     }
 
-    @Test func `what never reaches the wire does not open a shut lane`() async throws {
+    @Test func `local rejections do not close an open breaker`() async throws {
         let handler = handler()
         gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
         _ = try await handle(.sample(), by: handler)
@@ -276,7 +278,7 @@ import Testing
         let push = Push.sample(targets: targets(3))
         gateway.answer { target, _ in
             target == push.targets[0]
-                ? .refusedHere(LocalRejection("malformed-token", suspectToken: true))
+                ? .rejectedLocally(LocalRejection("malformed-token", suspectToken: true))
                 : .halted(reason: "InvalidProviderToken")
         }
         let sent = gateway.sent.count
@@ -289,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func `our own congestion is not the provider's outage`() async throws {
+    @Test func `given local congestion, then the breaker stays closed`() async throws {
         let handler = handler()
         gateway.answer { _, _ in .deferred(reason: "queue-full") }
         for _ in 0..<20 {
@@ -302,11 +304,11 @@ import Testing
         #expect(try await handle(.sample(), by: handler).disposition == .done)
     }
 
-    @Test func `cut short, it returns what is finished and keeps the rest`() async throws {
+    @Test func `given a cancellation, then finished targets get outcomes and the others remain`() async throws {
         let slow = Push.sample(targets: targets(2)), quick = Push.sample()
         gateway.answer { target, _ in
             if target == slow.targets[1] {
-                // Cut short by the cancellation only.
+                // Ends by cancellation only.
                 try? await Task.sleep(for: .seconds(3600))
                 return .deferred(reason: "cancelled")
             }
@@ -315,7 +317,7 @@ import Testing
         let handler = handler()
         let batch = try [slow, quick].map { Delivery(inbound: try inbound($0), message: $0) }
         let handling = Task { try await handler.handle(batch) }
-        try await eventually("the sends", within: .seconds(60)) { gateway.sent.count == 3 }
+        try await eventually("the pushes are sent", within: .seconds(60)) { gateway.sent.count == 3 }
         handling.cancel()
         let verdicts = try await handling.value
         guard verdicts.count == 2, case .postpone = verdicts[0].disposition else {
@@ -331,19 +333,19 @@ import Testing
     }
 
     @Test(arguments: Lane.allCases)
-    func `a failure of the handler is not repeated for ever, and one slow push holds up few`(lane: Lane) {
+    func `the policy limits attempts and batch sizes`(lane: Lane) {
         let policy = handler().policy(.senderPushes(.apns, lane, AppID(rawValue: "demo")!))
         #expect(policy.maximumAttempts <= StagePolicy().maximumAttempts)
         #expect(policy.batchSize <= (lane == .bulk ? 4 : 32))
         #expect(policy.batchSize * policy.concurrentBatches >= Int(policy.prefetch))
     }
 
-    @Test func `what the broker lends of pushes with hundreds of targets is little`() {
+    @Test func `the prefetch of bulk pushes limits their targets`() {
         let bulk = handler().policy(.senderPushes(.apns, .bulk, AppID(rawValue: "demo")!))
         #expect(Int(bulk.prefetch) * Push.maximumTargets <= 32_000)
     }
 
-    @Test func `when the pause is over one target probes, and its success opens the lane`() async throws {
+    @Test func `given an accepted probe after the pause, then the breaker closes`() async throws {
         let handler = handler()
         gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
         _ = try await handle(.sample(), by: handler)
@@ -359,7 +361,7 @@ import Testing
         #expect(gateway.sent.count == 102)
     }
 
-    @Test func `pushes that arrive during the probe wait for it and then go`() async throws {
+    @Test func `pushes wait during a probe and are sent after it`() async throws {
         let handler = handler()
         gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
         _ = try await handle(.sample(), by: handler)
@@ -377,17 +379,16 @@ import Testing
         #expect(gateway.sent.count == 101)
     }
 
-    @Test func `a batch keeps its order`() async throws {
+    @Test func `verdicts are in the order of the pushes`() async throws {
         let pushes = (0..<50).map { Push.sample(targets: targets($0 + 1)) }
         let batch = try pushes.map { Delivery(inbound: try inbound($0), message: $0) }
-        let verdicts = try await handler().handle(batch)
-        for (push, verdict) in zip(pushes, verdicts) {
+        for (push, verdict) in zip(pushes, try await handler().handle(batch)) {
             let told = try #require(try outcomes(verdict)["apns.accepted"])
             #expect(Set(told.map(\.device)).isSuperset(of: push.targets.map(\.device)))
         }
     }
 
-    @Test func `a push on another app's queue, for another provider or without targets is poison`() throws {
+    @Test func `a push for another app or provider, or without targets, cannot be decoded`() throws {
         let handler = handler()
         #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(), app: "other")) }
         #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(provider: .fcm))) }

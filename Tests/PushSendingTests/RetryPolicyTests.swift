@@ -1,15 +1,16 @@
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct RetryPolicyTests {
     private let policy = RetryPolicy()
 
     private func decide(
         _ floor: Duration, attempt: Int = 1, firstSeen: Timestamp = .sample, ttl: Duration? = nil
-    ) -> RetryPolicy.Decision {
+    ) -> RetryPolicy.BackoffDecision {
         policy.decide(
             floor: floor, attempt: attempt, firstSeen: firstSeen, expiresAt: ttl.map { .sample + $0 }, now: .sample)
     }
@@ -18,29 +19,29 @@ import Testing
         (Duration.seconds(10), RetryLevel.seconds30), (.seconds(45), .minutes2), (.seconds(60), .minutes2),
         (.seconds(120), .minutes2), (.seconds(900), .minutes15), (.zero, .seconds30),
     ])
-    func `the first wait is the shortest level that is not below the floor`(floor: Duration, level: RetryLevel) {
+    func `the first delay is the shortest level not below the floor`(floor: Duration, level: RetryLevel) {
         #expect(decide(floor) == .retry(level))
         #expect(level.delay >= floor)
     }
 
     @Test(arguments: [(1, RetryLevel.seconds30), (2, .seconds30), (3, .minutes2), (5, .minutes15), (60, .minutes15)])
-    func `waits double with each attempt up to a quarter of an hour`(attempt: Int, level: RetryLevel) {
+    func `delays double with each attempt, up to 15 minutes`(attempt: Int, level: RetryLevel) {
         #expect(decide(.seconds(10), attempt: attempt) == .retry(level))
     }
 
-    @Test func `a push whose next try would come after its expiration is expired`() {
+    @Test func `given a next attempt after the expiration, then the push is expired`() {
         #expect(decide(.seconds(900), ttl: .seconds(60)) == .expired)
         #expect(decide(.seconds(10), ttl: .seconds(30)) == .expired)
         #expect(decide(.seconds(10), ttl: .seconds(31)) == .retry(.seconds30))
     }
 
-    @Test func `an hour after its first delivery a push is given up`() {
+    @Test func `an hour after its first delivery a push is exhausted`() {
         let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 50 * 60 * 1000)
         #expect(decide(.seconds(900), attempt: 4, firstSeen: firstSeen) == .exhausted(.minutes15))
         #expect(decide(.seconds(10), firstSeen: firstSeen) == .retry(.seconds30))
     }
 
-    @Test func `time spent waiting for a shut lane exhausts nobody`() {
+    @Test func `time on a paused route does not exhaust a push`() {
         let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 24 * 3600 * 1000)
         for attempt in 1...3 {
             let decision = decide(.seconds(900), attempt: attempt, firstSeen: firstSeen)
@@ -48,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the eighth try is the last, before the runtime's limit of attempts is`() {
+    @Test func `the eighth attempt is the last, before the runtime's limit`() {
         var waited = Duration.zero
         for attempt in 1..<StagePolicy().maximumAttempts {
             guard case .retry(let level) = decide(.zero, attempt: attempt, firstSeen: .sample - waited) else {
@@ -67,7 +68,7 @@ import Testing
             (2, nil, .seconds5),
             (120, 60, .seconds30), (120, 30, .seconds5), (30, 6, .seconds5), (30, 2, .seconds5),
         ] as [(Double, Double?, RetryLevel)])
-    func `a held push waits as long as the pause and its expiration allow`(
+    func `a held push waits within its pause and its expiration`(
         pause: Double, ttl: Double?, level: RetryLevel
     ) {
         let expiresAt = ttl.map { Timestamp.sample + .seconds($0) }
@@ -81,7 +82,7 @@ import Testing
             ("120", Duration.seconds(120)), ("1", .seconds(1)), ("Thu, 01 Jan 2026 00:00:45 GMT", .seconds(45)),
             ("Sun, 01 Mar 2026 00:00:00 GMT", nil), ("Fri, 02 Jan 2026 00:00:00 GMT", .seconds(86400)),
         ] as [(String, Duration?)])
-    func `seconds and dates are read`(text: String, delay: Duration?) {
+    func `seconds and dates are parsed`(text: String, delay: Duration?) {
         #expect(RetryAfter.delay(text, now: .sample) == delay)
     }
 
@@ -91,7 +92,7 @@ import Testing
             "Wed, 31 Dec 2025 23:59:59 GMT", "Thu, 01 Foo 2026 00:00:45 GMT", "Thu, 01 Jan 2026 00:00:45 CET",
             "Thu, 01 Jan 2026 25:00:45 GMT",
         ] as [String?])
-    func `zero, past and unreadable values count as not said`(text: String?) {
+    func `zero, past and unreadable values are ignored`(text: String?) {
         #expect(RetryAfter.delay(text, now: .sample) == nil)
     }
 }

@@ -1,17 +1,17 @@
 import FoundationEssentials
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PushSending
 
 @Suite struct RevocationSetTests {
-    /// Counted up, as a test's ids are: the set must not rely on digests.
+    /// A counter: the set must not depend on ids being digests.
     private static func device(_ number: Int) -> UUID {
         UUID(uuidString: "00000000-0000-0000-0000-" + String(1 << 44 + number, radix: 16))!
     }
 
-    @Test func `up to the moment itself, and not a millisecond longer`() {
+    @Test func `registrations up to the given moment are revoked`() {
         var set = RevocationSet(capacity: 10)
         let moment = Timestamp(milliseconds: 1_767_220_000_123)
         #expect(set.isEmpty && !set.isRevoked(Self.device(1), registeredAt: moment))
@@ -22,7 +22,7 @@ import Testing
         #expect(!set.isRevoked(Self.device(2), registeredAt: moment))
     }
 
-    @Test func `moments beyond what fits are of its ends`() {
+    @Test func `moments out of range are clamped`() {
         var set = RevocationSet(capacity: 10)
         set.revoke(Self.device(1), until: Timestamp(milliseconds: .max), at: .sample)
         set.revoke(Self.device(2), until: Timestamp(milliseconds: .min), at: .sample)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [2, 3, 7, 64, 1000])
-    func `it answers as a dictionary that forgets the older half when it is full`(capacity: Int) {
+    func `the set behaves like a dictionary that drops its older half when full`(capacity: Int) {
         let seed = TestSeed.value
         var random = SplitMix(seed: seed)
         var set = RevocationSet(capacity: capacity)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a million devices take sixteen megabytes, and few take little`() {
+    @Test func `a million devices take 16 MB, and few take little`() {
         var set = RevocationSet(capacity: 1_000_000)
         #expect(set.bytes == 0)
         for number in 0..<1000 { set.revoke(Self.device(number), until: .sample, at: .sample) }
@@ -72,7 +72,7 @@ import Testing
         #expect(set.count == 500_001 && !set.isRevoked(Self.device(0), registeredAt: .sample))
     }
 
-    @Test func `a full set tells the time of the last revocation that it forgot`() {
+    @Test func `a full set returns the time of the last dropped revocation`() {
         var set = RevocationSet(capacity: 4)
         func lose(_ number: Int, at seconds: Int) {
             set.revoke(Self.device(number), until: .sample, at: .sample + .seconds(seconds))
@@ -82,12 +82,12 @@ import Testing
         lose(2, at: 10)
         lose(3, at: 30)
         lose(4, at: 40)
-        #expect(set.forgottenUntil == nil)
+        #expect(set.droppedUntil == nil)
         lose(5, at: 50)
-        #expect(set.forgottenUntil == .sample + .seconds(20))
+        #expect(set.droppedUntil == .sample + .seconds(20))
         lose(6, at: 60)
         lose(7, at: 70)
-        #expect(set.forgottenUntil == .sample + .seconds(40))
+        #expect(set.droppedUntil == .sample + .seconds(40))
     }
 
     @Test func `given devices that are revoked again and again, then none takes a second place or displaces another`() {
@@ -97,7 +97,7 @@ import Testing
         }
         for number in 1...4 { lose(number) }
         for _ in 0..<10 { for number in 1...4 { lose(number) } }
-        #expect(set.count == 4 && set.forgottenUntil == nil)
+        #expect(set.count == 4 && set.droppedUntil == nil)
         #expect((1...4).allSatisfy { set.isRevoked(Self.device($0), registeredAt: .sample) })
     }
 
@@ -110,7 +110,7 @@ import Testing
         for round in 1...2 {
             for number in 1...2 { lose(number, until: round) }
         }
-        #expect(set.count == 3 && set.forgottenUntil == nil)
+        #expect(set.count == 3 && set.droppedUntil == nil)
         #expect((1...2).allSatisfy { set.isRevoked(Self.device($0), registeredAt: .sample + .seconds(2)) })
         #expect(set.isRevoked(Self.device(3), registeredAt: .sample))
     }

@@ -1,13 +1,14 @@
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PushSending
 
-/// What is meant for somebody who has lost the device is not sent, however long it has been under way.
+/// Pushes to a former user of a device are not sent.
 @Suite(.timeLimit(.minutes(2))) struct RevocationsTests {
     private static let app = AppID(rawValue: "demo")!
     private static let registered = Timestamp(milliseconds: 1_767_220_000_000)
@@ -16,11 +17,11 @@ import Testing
     private let revocations = Revocations(provider: .apns, capacity: 1000, logger: .silent)
 
     private func handler(_ gateway: ScriptedGateway? = nil) -> PushStageHandler {
-        let key = LaneKey(app: Self.app, environment: .production)
-        let lanes = PushLanes(
-            [key: gateway ?? self.gateway], provider: .apns, clock: time.clock, logger: .silent)
+        let route = ProviderRoute(app: Self.app, environment: .production)
+        let routes = ProviderRoutes(
+            [route: gateway ?? self.gateway], provider: .apns, clock: time.clock, logger: .silent)
         return PushStageHandler(
-            provider: .apns, lanes: lanes, revocations: revocations, clock: time.clock, logger: .silent)
+            provider: .apns, routes: routes, revocations: revocations, clock: time.clock, logger: .silent)
     }
 
     private func handle(_ push: Push, by handler: PushStageHandler) async throws -> Verdict {
@@ -44,7 +45,7 @@ import Testing
     ) throws -> [UInt8] {
         let id = UUID()
         return try DeviceEvent(
-            trace: Trace(id: id, correlation: "c", causation: "c"), app: app, past: .signedOut,
+            trace: Trace(id: id, correlation: "c", causation: "c"), app: app, change: .signedOut,
             user: UserID(rawValue: "a")!,
             device: .init(id: device, provider: provider, environment: .production, kind: .alert, active: false),
             at: .sample, revokes: revokes
@@ -57,10 +58,10 @@ import Testing
         }
     }
 
-    @Test func `each target that was revoked is skipped once, and the others are sent`() async throws {
+    @Test func `revoked targets are skipped, and the others are sent`() async throws {
         let targets = targets(500)
         let lost = targets.indices.filter { $0.isMultiple(of: 3) }
-        revocations.note(try lost.map { try Self.event(targets[$0].device) })
+        revocations.add(try lost.map { try Self.event(targets[$0].device) })
         let verdict = try await handle(.sample(targets: targets), by: handler())
         #expect(verdict.disposition == .done)
         let outcomes = try outcomes(verdict)
@@ -73,12 +74,12 @@ import Testing
         #expect(outcomes["apns.accepted"]?.count == 500 - lost.count)
     }
 
-    @Test func `a push of a revoked notification is skipped, and other pushes to the device are sent`() async throws {
+    @Test func `a revoked notification is skipped, and other pushes to the device are sent`() async throws {
         let target = targets(1)[0]
         let revocation = NotificationRevocation(
             trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.app,
             notifications: [target.notification], at: .sample)
-        revocations.note([try revocation.wireBody()])
+        revocations.add([try revocation.wireBody()])
         #expect(revocations.generation > 0)
         let skipped = try outcomes(await handle(.sample(targets: [target]), by: handler()))
         #expect(skipped["apns.skipped"]?.map(\.answer) == [.skipped(reason: "revoked")])
@@ -88,9 +89,9 @@ import Testing
         #expect(sent.keys.sorted() == ["apns.accepted"] && gateway.sent == [target.token])
     }
 
-    @Test func `a registration of the next millisecond is another's, and is sent to`() async throws {
+    @Test func `a registration after the revocation is sent to`() async throws {
         let device = UUID()
-        revocations.note([try Self.event(device)])
+        revocations.add([try Self.event(device)])
         for (delay, isSent) in [(-1, false), (0, false), (1, true)] {
             let push = Push.sample(targets: [
                 .sample(device: device, registeredAt: Self.registered + .milliseconds(delay))
@@ -102,9 +103,9 @@ import Testing
         }
     }
 
-    @Test func `what revokes nothing, is another provider's or cannot be read is passed over`() async throws {
+    @Test func `events that revoke nothing, are of another provider or unreadable are ignored`() async throws {
         let device = UUID()
-        revocations.note([
+        revocations.add([
             try Self.event(device, revokes: nil), try Self.event(device, .fcm), Array("{}".utf8), [],
         ])
         #expect(revocations.generation == 0)
@@ -112,7 +113,9 @@ import Testing
         #expect(gateway.sent.count == 1)
     }
 
-    @Test func `what a shut lane held is looked at again when the lane opens`() async throws {
+    @Test func `given a push held by a paused route, when the route resumes, then its targets are checked again`()
+        async throws
+    {
         let push = Push.sample(targets: targets(3))
         let handler = handler()
         gateway.answer { _, _ in .unreachable(reason: "away") }
@@ -121,24 +124,24 @@ import Testing
             Issue.record("not held: \(held.disposition)")
             return
         }
-        revocations.note(try push.targets.prefix(2).map { try Self.event($0.device) })
+        revocations.add(try push.targets.prefix(2).map { try Self.event($0.device) })
         gateway.answer { _, _ in .settled(.accepted(id: nil)) }
         let before = gateway.sent.count
         time.advance(by: .seconds(3600))
         let verdict = try await handle(push, by: handler)
-        // The probe's turn passes to the one that is left.
+        // The remaining target becomes the probe.
         #expect(gateway.sent.dropFirst(before) == [push.targets[2].token])
         let outcomes = try outcomes(verdict)
         #expect(outcomes["apns.skipped"]?.count == 2 && outcomes["apns.accepted"]?.count == 1)
         #expect(verdict.disposition == .done)
     }
 
-    @Test func `a lane whose every push was revoked still finds out whether it is well`() async throws {
+    @Test func `given a probe with revoked targets only, then the next push probes`() async throws {
         let push = Push.sample(targets: targets(2))
         let handler = handler()
         gateway.answer { _, _ in .unreachable(reason: "away") }
         _ = try await handle(push, by: handler)
-        revocations.note(try push.targets.map { try Self.event($0.device) })
+        revocations.add(try push.targets.map { try Self.event($0.device) })
         time.advance(by: .seconds(3600))
         #expect(try await handle(push, by: handler).disposition == .done)
         gateway.answer { _, _ in .settled(.accepted(id: nil)) }
@@ -146,43 +149,43 @@ import Testing
         #expect(try outcomes(next).keys.sorted() == ["apns.accepted"])
     }
 
-    @Test func `what waits for its quota is looked at when its turn comes`() async throws {
-        let quota = QuotaGate("p", provider: .apns, perMinute: 600, clock: time.clock, logger: .silent)
+    @Test func `given a push waiting for the quota, when it is revoked, then it is skipped`() async throws {
+        let quota = QuotaLimiter("p", provider: .apns, perMinute: 600, clock: time.clock, logger: .silent)
         let gateway = ScriptedGateway(quota: quota)
         let handler = handler(gateway)
-        // Uses up what may be sent at once.
+        // Uses up the bucket.
         while case .granted = await quota.admit(1000, .interactive, until: time.uptime) {}
         let push = Push.sample(targets: targets(1))
         async let verdict = handle(push, by: handler)
         try await eventually("it waits") { time.sleepers > 0 }
-        revocations.note([try Self.event(push.targets[0].device)])
+        revocations.add([try Self.event(push.targets[0].device)])
         time.advance(by: .seconds(60))
         #expect(try outcomes(await verdict).keys.sorted() == ["apns.skipped"])
         #expect(gateway.sent.isEmpty)
     }
 
-    @Test func `a redelivery hears the same again`() async throws {
+    @Test func `a redelivery gets the same outcomes`() async throws {
         let push = Push.sample(targets: targets(2))
         let handler = handler()
-        revocations.note([try Self.event(push.targets[0].device)])
+        revocations.add([try Self.event(push.targets[0].device)])
         let first = try await handle(push, by: handler)
         let second = try await handle(push, by: handler)
         #expect(try outcomes(first).mapValues { $0.map(\.device) } == outcomes(second).mapValues { $0.map(\.device) })
         #expect(gateway.sent == [push.targets[1].token])
     }
 
-    @Test func `the reach begins a week before the first push, and later where the set had to forget`() throws {
+    @Test func `revocations are complete for a week before the first push, or since the last dropped one`() throws {
         let revocations = Revocations(provider: .apns, capacity: 4, logger: .silent)
-        let memory = StreamName.senderRevocations.memory
-        let since = Timestamp.sample - memory + .seconds(3600)
-        #expect(revocations.reach(now: .sample) == since)
-        #expect(revocations.reach(now: .sample + memory) == since)
-        // Two tables of two devices: the fifth device takes the place of the first two.
+        let retention = StreamName.senderRevocations.retention
+        let since = Timestamp.sample - retention + .seconds(3600)
+        #expect(revocations.completeSince(now: .sample) == since)
+        #expect(revocations.completeSince(now: .sample + retention) == since)
+        // Two tables of two devices: the fifth device drops the first two.
         for number in 0..<5 {
             let lost = DeviceEvent.loss(
                 of: UUID(), registeredAt: Self.registered, at: .sample + .seconds(number))
-            revocations.note([try lost.wireBody()])
-            #expect(revocations.reach(now: .sample) == (number < 4 ? since : .sample + .seconds(1)))
+            revocations.add([try lost.wireBody()])
+            #expect(revocations.completeSince(now: .sample) == (number < 4 ? since : .sample + .seconds(1)))
         }
     }
 
@@ -195,7 +198,7 @@ import Testing
             let revocation = NotificationRevocation(
                 trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.app,
                 notifications: [id, targets[0].notification], at: .sample + .seconds(second))
-            revocations.note([try revocation.wireBody()])
+            revocations.add([try revocation.wireBody()])
         }
         #expect(revocations.revoked(among: targets, of: Self.app) == [0, 1, 2, 3])
     }
@@ -209,16 +212,16 @@ import Testing
         #expect(gateway.sent.isEmpty)
 
         func lose(at moment: Timestamp) throws {
-            revocations.note([try DeviceEvent.loss(of: UUID(), registeredAt: Self.registered, at: moment).wireBody()])
+            revocations.add([try DeviceEvent.loss(of: UUID(), registeredAt: Self.registered, at: moment).wireBody()])
         }
         try lose(at: .sample - .seconds(7200))
-        #expect(revocations.reach(now: .sample) == .sample - .seconds(7200) + Revocations.margin)
+        #expect(revocations.completeSince(now: .sample) == .sample - .seconds(7200) + Revocations.margin)
         let next = Push.sample(targets: targets(1))
         #expect(try outcomes(await handle(next, by: handler)).keys.sorted() == ["apns.accepted"])
 
         // A later gap counts, up to the moment in which it is noticed; later revocations move nothing.
         revocations.noteGap(now: .sample + .seconds(1))
         for hours in 5...6 { try lose(at: .sample + .seconds(hours * 3600)) }
-        #expect(revocations.reach(now: .sample) == .sample + .seconds(1))
+        #expect(revocations.completeSince(now: .sample) == .sample + .seconds(1))
     }
 }

@@ -2,34 +2,34 @@ import Logging
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 struct SenderPolicyTests {
     private let policy = PushStageHandler(
-        provider: .apns, lanes: PushLanes([:], provider: .apns, logger: .silent), logger: .silent
+        provider: .apns, routes: ProviderRoutes([:], provider: .apns, logger: .silent), logger: .silent
     ).policy(.senderPushes(.apns, .interactive, AppID(rawValue: "demo")!))
 
     @Test(arguments: [1, 6, 20, 100, 500])
-    func `a batch has few more targets than are sent at once, whatever its pushes have`(count: Int) throws {
+    func `a batch has about as many targets as requests in flight`(count: Int) throws {
         let pushes = try self.pushes(like: Push.sample(targets: Self.targets(count)))
         #expect(pushes * count <= max(count, 250))
         #expect(pushes * count >= min(count, 100))
-        // Of those with one target as many go into a batch as it may have.
+        // Pushes with one target fill the batch size.
         #expect(count > 1 || pushes == policy.batchSize)
     }
 
-    @Test func `a long text leaves room for company`() throws {
+    @Test func `a batch holds several pushes with long texts`() throws {
         var push = Push.sample(targets: Self.targets(1))
         push.content.body = String(repeating: "a", count: 3000)
         #expect(try pushes(like: push) >= 8)
     }
 
-    @Test func `an app's queues of both lanes are worked on where its connections are`() throws {
+    @Test func `the queues of both lanes run on the app's executor`() throws {
         let app = AppID(rawValue: "demo")!
         let executor = MarkedExecutor()
         let handler = PushStageHandler(
-            provider: .apns, lanes: PushLanes([:], provider: .apns, logger: .silent), executors: [app: executor],
+            provider: .apns, routes: ProviderRoutes([:], provider: .apns, logger: .silent), executors: [app: executor],
             logger: .silent)
         for lane in Lane.allCases {
             let policy = handler.policy(.senderPushes(.apns, lane, app))
@@ -42,7 +42,7 @@ struct SenderPolicyTests {
         min(max(policy.batchBytes / (try push.wireBody().count), 1), policy.batchSize)
     }
 
-    /// As a campaign tells as many people.
+    /// The targets of a campaign.
     private static func targets(_ count: Int) -> [Push.Target] {
         (0..<count).map { number in
             Push.Target(

@@ -1,15 +1,16 @@
 import PushProtocol
 import Testing
+
 @testable import PushSending
 
 @Suite struct TokenBucketTests {
-    /// Everything that was granted, for checking any minute of it.
+    /// All grants, to check every minute.
     private struct Ledger {
         private(set) var grants: [(at: Duration, count: Int)] = []
 
         mutating func add(_ count: Int, at moment: Duration) { grants.append((moment, count)) }
 
-        /// The most that fell into one minute, wherever it begins. Grants come in the order of time.
+        /// The most messages in any minute. Grants are in order of time.
         var busiestMinute: Int {
             var first = 0
             var sum = 0
@@ -30,7 +31,7 @@ import Testing
         }
     }
 
-    /// Takes all there is for `duration`, a step at a time.
+    /// Takes all available messages for `duration`, in steps.
     private func drain(
         _ buckets: inout [TokenBucket], into ledger: inout Ledger, from start: Duration, for duration: Duration,
         step: Duration = .milliseconds(100)
@@ -46,7 +47,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1_000, 3_840, 600_000]) func `no minute gets more than the quota, and a busy one nearly all`(
+    @Test(arguments: [1_000, 3_840, 600_000]) func `no minute exceeds the quota, and a busy one nearly uses it up`(
         quota: Int
     ) {
         for processes in [1, 3, 10] {
@@ -60,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `the quota holds while processes come and go that learn of each other late`() {
+    @Test func `the quota holds when processes count each other late`() {
         let quota = 600_000
         let lag = Duration.seconds(5)
         var buckets = [TokenBucket(perMinute: quota, now: .zero)]
@@ -69,7 +70,7 @@ import Testing
         drain(&buckets, into: &ledger, from: now, for: .seconds(120))
         now += .seconds(120)
         for count in [2, 3, 4, 3, 1, 2] {
-            // Who is new knows of all; the others go on as before for a while.
+            // A new process counts all; the others learn of it later.
             if count > buckets.count {
                 var new = TokenBucket(perMinute: quota, now: now)
                 new.share(among: count, now: now)
@@ -85,14 +86,14 @@ import Testing
         #expect(ledger.busiestMinute <= quota)
     }
 
-    @Test func `an idle minute saves up no more than a second's worth`() {
+    @Test func `an idle minute accumulates at most one second's worth`() {
         var bucket = TokenBucket(perMinute: 6400, now: .zero)
         var granted = 0
         while case .granted(let count) = bucket.take(50, .interactive, now: .seconds(3600)) { granted += count }
         #expect(granted == 100)
     }
 
-    @Test func `a start is slow: a twentieth, then evenly more for a minute`() {
+    @Test func `the rate ramps up from a twentieth in a minute`() {
         let bucket = TokenBucket(perMinute: 6400, now: .seconds(10))
         #expect(bucket.rate(now: .seconds(10)) == 5)
         #expect(bucket.rate(now: .seconds(40)) == 50)
@@ -100,13 +101,13 @@ import Testing
         #expect(bucket.rate(now: .seconds(700)) == 100)
     }
 
-    @Test func `a refusal stops for as long as it says, and then it starts slowly again`() {
+    @Test func `given an exhausted quota, then nothing is sent during the pause and the rate ramps up again`() {
         var bucket = TokenBucket(perMinute: 6400, now: .zero)
-        bucket.refused(for: .seconds(120), now: .seconds(100))
+        bucket.pauseSending(for: .seconds(120), now: .seconds(100))
         let first = bucket.take(1, .interactive, now: .seconds(160))
         #expect(first == .wait(.seconds(60)))
-        // A shorter one that comes later takes nothing back.
-        bucket.refused(for: .seconds(10), now: .seconds(160))
+        // A shorter pause does not shorten it.
+        bucket.pauseSending(for: .seconds(10), now: .seconds(160))
         let second = bucket.take(1, .interactive, now: .seconds(200))
         #expect(second == .wait(.seconds(20)))
         #expect(bucket.rate(now: .seconds(219)) == 0)
@@ -116,19 +117,19 @@ import Testing
         #expect(bucket.rate(now: .seconds(280)) == 100)
     }
 
-    @Test func `what is bulk leaves room for what is interactive`() {
+    @Test func `bulk messages leave a reserve for interactive ones`() {
         var bucket = TokenBucket(perMinute: 6400, now: .zero)
         let first = bucket.take(500, .bulk, now: .seconds(100))
         #expect(first == .granted(75))
         guard case .wait = bucket.take(500, .bulk, now: .seconds(100)) else {
-            Issue.record("bulk takes the reserve")
+            Issue.record("bulk used the reserve")
             return
         }
         let second = bucket.take(500, .interactive, now: .seconds(100))
         #expect(second == .granted(25))
     }
 
-    @Test(arguments: [Lane.interactive, .bulk]) func `who waits as long as told is not sent away again`(lane: Lane) {
+    @Test(arguments: [Lane.interactive, .bulk]) func `after the returned wait a message is granted`(lane: Lane) {
         for quota in [60, 1_000, 600_000] {
             var bucket = TokenBucket(perMinute: quota, now: .zero)
             var now = Duration.seconds(100)
@@ -147,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `a share shrinks and grows with the number of processes`() {
+    @Test func `the share depends on the number of processes`() {
         var bucket = TokenBucket(perMinute: 6400, now: .zero)
         bucket.share(among: 4, now: .seconds(100))
         #expect(bucket.rate(now: .seconds(100)) == 25)
@@ -157,30 +158,30 @@ import Testing
         #expect(bucket.rate(now: .seconds(100)) == 100)
     }
 
-    @Test func `where nobody is seen the last count holds, and who has paused begins slowly`() {
+    @Test func `a count of zero is ignored, and a pause restarts the ramp`() {
         var bucket = TokenBucket(perMinute: 6400, now: .zero)
         bucket.share(among: 4, now: .seconds(100))
         bucket.share(among: 0, now: .seconds(105))
         #expect(bucket.rate(now: .seconds(200)) == 25)
-        bucket.beginSlowly(now: .seconds(200))
+        bucket.restartRamp(now: .seconds(200))
         #expect(bucket.rate(now: .seconds(200)) == 1.25)
         let grant = bucket.take(500, .interactive, now: .seconds(200))
         #expect(grant == .granted(1))
         #expect(bucket.rate(now: .seconds(260)) == 25)
-        // A refusal that holds longer is not cut short.
-        bucket.refused(for: .seconds(100), now: .seconds(260))
-        bucket.beginSlowly(now: .seconds(300))
+        // A longer pause is not shortened.
+        bucket.pauseSending(for: .seconds(100), now: .seconds(260))
+        bucket.restartRamp(now: .seconds(300))
         #expect(bucket.rate(now: .seconds(359)) == 0 && bucket.rate(now: .seconds(360)) == 1.25)
     }
 
-    /// A pause shows as consumers that are gone, and its end is noticed only with the next count.
+    /// A pause shows as fewer consumers, and its end is noticed with the next count.
     @Test(arguments: [(10, 90), (9, 30), (9, 300), (5, 40), (40, 300)])
-    func `the quota holds when paused senders go on together`(_ pausing: Int, _ seconds: Int) {
+    func `the quota holds when paused senders resume together`(_ pausing: Int, _ seconds: Int) {
         let (quota, interval) = (600_000, 5)
         let all = max(pausing, 10)
         var buckets = (0..<all).map { _ in TokenBucket(perMinute: quota, now: .zero) }
         var ledger = Ledger()
-        // A count every five seconds; what is sent until the next one was decided by the one before.
+        // A count every five seconds, which applies until the next one.
         func pass(_ range: Range<Int>, sending: Int, seen: (Int) -> Int) {
             for second in stride(from: range.lowerBound, to: range.upperBound, by: interval) {
                 for index in buckets.indices { buckets[index].share(among: seen(second), now: .seconds(second)) }
@@ -192,7 +193,7 @@ import Testing
         let (begin, end) = (120, 120 + seconds)
         pass(0..<begin, sending: all) { _ in all }
         pass(begin..<end, sending: all - pausing) { _ in all - pausing }
-        for index in (all - pausing)..<all { buckets[index].beginSlowly(now: .seconds(end)) }
+        for index in (all - pausing)..<all { buckets[index].restartRamp(now: .seconds(end)) }
         pass(end..<end + 120, sending: all) { $0 == end ? all - pausing : all }
         #expect(ledger.busiestMinute <= quota, "\(ledger.busiestMinute)")
         #expect(ledger.sum(in: .seconds(end + 60) ..< .seconds(end + 120)) > quota * 9 / 10)

@@ -3,13 +3,13 @@ import Foundation
 import Logging
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 
-/// Logs in as each user of the generated definitions, on a real broker, and compares its rights with a table written here by
-/// hand: every exchange with a set of routing keys, and every queue.
+/// Logs in as each user of the generated definitions on a real broker. Compares its rights with a handwritten table of
+/// exchanges, routing keys and queues.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4))) struct BrokerAccessTests {
     private static let apps = ["demo", "other"].compactMap(AppID.init(rawValue:))
     private static let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
@@ -21,7 +21,7 @@ import Testing
         var read: Set<String> = []
     }
 
-    /// Routing keys of every publisher, and one key that none uses.
+    /// The routing keys of every publisher, and one unused key.
     private static let keys: Set<String> =
         Set(WorkQueue.all(apps: apps).map(\.name))
         .union([
@@ -34,7 +34,7 @@ import Testing
             "campaign.cursor", "senders.revocations", "x",
         ])
 
-    /// The table: every right that a user has.
+    /// The table of all rights.
     private static let table: [String: Rights] = {
         let senders: [(name: String, outcomes: Set<String>)] = [
             ("apns", ["apns.accepted", "apns.accepted.elsewhere"]), ("fcm", ["fcm.unregistered"]),
@@ -65,7 +65,7 @@ import Testing
                         "command.suspect.demo",
                     ]
                 ]),
-            // Through `return` an operator's replay may go to every queue.
+            // Replays go through `return`, which reaches every queue.
             "dead-letters": Rights(
                 write: ["dead": keys, "return": keys], read: Set(WorkQueue.all(apps: apps).map(\.deadName))),
             "upstream-demo": Rights(write: ["events": ["demo.happened"]]),
@@ -75,7 +75,7 @@ import Testing
             let queues = apps.flatMap { app in
                 ["interactive", "bulk"].map { "\(sender)-sender.pushes.\($0).\(app)" }
             }
-            // The exchange of marks is a direct one with a single binding: other keys reach nothing.
+            // The exchange of marks is a direct one with one binding; other keys match nothing.
             var rights = stage(queues: Set(queues), ["outcomes": outcomes, "marks": keys])
             rights.read.insert("senders.revocations")
             table["\(sender)-sender"] = rights
@@ -92,7 +92,7 @@ import Testing
         return rights
     }
 
-    @Test func `the broker lets each user do what the table says, and nothing beyond`() async throws {
+    @Test func `the broker allows each user exactly the rights in the table`() async throws {
         try await Self.withUsers { url, users in
             let topology = Topology(apps: Self.apps)
             #expect(Set(users) == Set(Self.table.keys).union(["topology", "administrator"]))
@@ -147,7 +147,8 @@ import Testing
         _ queue: String, _ configuration: AMQPConfiguration, _ administrator: AMQPAdministrator
     ) async throws -> Bool {
         guard StreamName(rawValue: queue) != nil else { return try await isLetIn(to: queue, by: administrator) }
-        // The broker checks the right first. Then it ends the connection, since a stream has no single messages to get.
+        // The broker checks the permission first. Then it closes the connection, because a stream does not support
+        // basic.get.
         do {
             return try await AMQPAdministrator.with(configuration, logger: logger) {
                 try await isLetIn(to: queue, by: $0)
@@ -157,7 +158,7 @@ import Testing
         }
     }
 
-    /// Takes a message, or finds the queue empty; the broker refuses either without the right to read.
+    /// Gets a message, or an empty response. Without the read permission, the broker refuses either.
     private static func isLetIn(to queue: String, by administrator: AMQPAdministrator) async throws -> Bool {
         do throws(AMQPError) {
             _ = try await administrator.get(queue)
@@ -168,7 +169,7 @@ import Testing
         }
     }
 
-    /// A virtual host with the topology and the users of the definitions, under names of this run.
+    /// A virtual host with the topology and the users of the definitions, under names unique to this run.
     private static func withUsers(
         _ body: (_ url: @escaping @Sendable (String) -> String, _ users: [String]) async throws -> Void
     ) async throws {
@@ -200,7 +201,7 @@ import Testing
         }
     }
 
-    /// The same definitions for the virtual host `host`, with its name before each user's.
+    /// The same definitions for the virtual host `host`, with its name as a prefix of each user.
     private static func renamed(_ definitions: JSONValue, _ host: String) -> JSONValue {
         var members = definitions.object ?? [:]
         for (section, value) in members {

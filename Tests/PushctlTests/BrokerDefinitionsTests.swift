@@ -6,7 +6,7 @@ import Testing
 @Suite struct BrokerDefinitionsTests {
     static let definitions = BrokerDefinitions(apps: ["family-portal", "other"].compactMap(AppID.init(rawValue:)))
 
-    @Test func `every role and every app's upstream has a user, and each a password`() throws {
+    @Test func `every role and every app's upstream has a user with a password`() throws {
         let names = Self.definitions.users.map(\.name)
         #expect(
             Set(names) == [
@@ -42,12 +42,12 @@ import Testing
         }
     }
 
-    @Test func `only the administrator is one`() throws {
+    @Test func `only the administrator has the administrator tag`() throws {
         let users = try #require(Self.definitions.json { _ in "x" }["users"]?.array)
         #expect(users.filter { $0["tags"] != [] }.map { $0["name"] } == ["administrator"])
     }
 
-    @Test func `the definitions bring the policies`() throws {
+    @Test func `the definitions include the policies`() throws {
         let policies = try #require(Self.definitions.json { _ in "x" }["policies"]?.array)
         #expect(policies.count == 2)
         #expect(policies[0]["vhost"] == "heliograph" && policies[0]["name"] == "dead-letters")
@@ -58,8 +58,8 @@ import Testing
         #expect(policies[1]["definition"] == ["message-ttl": 604_800_000])
     }
 
-    /// The worked example of rabbitmq.com/docs/passwords.
-    @Test func `a password is hashed as the broker expects`() {
+    /// The example of rabbitmq.com/docs/passwords.
+    @Test func `a password hash has RabbitMQ's format`() {
         let hash = RabbitMQPassword.hash("test12", salt: [0x90, 0x8d, 0xc6, 0x0a])
         #expect(hash == "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR")
     }

@@ -1,16 +1,17 @@
 import Foundation
 import HTTP2
+import HTTP2Server
 import JWTKit
 import Logging
 import PushProtocol
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 
-/// APNs' channel management, spoken to over TLS and HTTP/2.
+/// APNs channel management over TLS and HTTP/2.
 @Suite(.timeLimit(.minutes(2))) struct ChannelsTests {
     private let folder: TemporaryFolder
 
@@ -28,18 +29,18 @@ import Testing
                 keyFile: "\(folder.path)/key.p8")
     }
 
-    /// Does `operation` in front of a server that answers so.
+    /// Performs `operation` against a server with this response.
     private func perform(
         _ operation: ChannelOperation, answer: HTTP2ServerStep
     ) async throws -> (Result<[String], any Error>, HTTP2ServerRequest?) {
         let provider = try await FakeProvider.start { _ in [answer] }
         let settings = try Settings.load(
-            keys: ChannelDirectory.keys,
+            keys: ChannelManagementClient.keys,
             environment: [
                 "APNS_CHANNELS_SANDBOX_URL": provider.url,
                 "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
             ])
-        let directory = try ChannelDirectory(app(), .development, settings)
+        let directory = try ChannelManagementClient(app(), .development, settings)
         let result: Result<[String], any Error>
         do {
             result = .success(try await directory.perform(operation))
@@ -52,7 +53,7 @@ import Testing
     }
 
     @Test
-    func `A31: creating asks with the policy and the push type, and prints the id from the header`() async throws {
+    func `A31: create sends policy and push type, and prints the id from the header`() async throws {
         let (result, request) = try await perform(
             .create(.mostRecent),
             answer: .respond(status: 201, headers: [HTTP2Header(name: "apns-channel-id", value: "dHN0")]))
@@ -67,16 +68,16 @@ import Testing
     }
 
     @Test func `A31: each environment has its host and port`() throws {
-        let settings = try Settings.load(keys: ChannelDirectory.keys, environment: [:])
+        let settings = try Settings.load(keys: ChannelManagementClient.keys, environment: [:])
         #expect(
-            try ChannelDirectory(app(), .development, settings).url
+            try ChannelManagementClient(app(), .development, settings).url
                 == "https://api-manage-broadcast.sandbox.push.apple.com:2195")
         #expect(
-            try ChannelDirectory(app(), .production, settings).url
+            try ChannelManagementClient(app(), .production, settings).url
                 == "https://api-manage-broadcast.push.apple.com:2196")
     }
 
-    @Test func `reading and deleting name the channel in a header`() async throws {
+    @Test func `read and delete send the channel id in a header`() async throws {
         let body = Array(#"{"message-storage-policy":0,"push-type":"LiveActivity"}"#.utf8)
         let (read, asked) = try await perform(.read(channel: "dHN0"), answer: .respond(status: 200, body: body))
         #expect(try read.get() == ["dHN0  storage: none  push type: LiveActivity"])
@@ -87,7 +88,7 @@ import Testing
         #expect(request?.method == "DELETE" && request?.headers["apns-channel-id"] == "dHN0")
     }
 
-    @Test func `listing prints every id`() async throws {
+    @Test func `list prints every id`() async throws {
         let (result, request) = try await perform(
             .list, answer: .respond(status: 200, body: Array(#"{"channels":["dHN0","dHN1"]}"#.utf8)))
         #expect(try result.get() == ["dHN0", "dHN1"])
@@ -99,22 +100,24 @@ import Testing
         ("ChannelNotRegistered", "no such channel"), ("TopicMismatch", "bundle id"), ("InvalidProviderToken", "key-id"),
         ("SomethingNew", "APNs answered 400: SomethingNew"),
     ])
-    func `a refusal says what to do about it`(reason: String, word: String) async throws {
+    func `an error suggests a fix`(reason: String, word: String) async throws {
         let (result, _) = try await perform(
             .create(.none), answer: .respond(status: 400, body: Array(#"{"reason":"\#(reason)"}"#.utf8)))
-        guard case .failure(let error as Refusal) = result else {
+        guard case .failure(let error as CommandError) = result else {
             Issue.record("\(result)")
             return
         }
         #expect(error.description.contains(reason) && error.description.contains(word))
     }
 
-    @Test func `an app with certificates has no channels to manage`() throws {
-        let settings = try Settings.load(keys: ChannelDirectory.keys, environment: [:])
-        #expect(throws: Refusal.self) { try ChannelDirectory(app(certificate: true), .production, settings) }
+    @Test func `an app with certificates cannot manage channels`() throws {
+        let settings = try Settings.load(keys: ChannelManagementClient.keys, environment: [:])
+        #expect(throws: CommandError.self) {
+            try ChannelManagementClient(app(certificate: true), .production, settings)
+        }
     }
 
-    @Test func `a broadcast is a push to the channel, the same whenever the same is said`() throws {
+    @Test func `a broadcast is a push to the channel with derived ids`() throws {
         let payload: JSONValue = ["aps": ["timestamp": 1, "event": "update", "content-state": ["s": 1]]]
         func push(_ payload: JSONValue, _ channel: String = "dHN0") throws -> Push {
             try ChannelBroadcast(
@@ -129,6 +132,6 @@ import Testing
         #expect(try push(payload) == one)
         #expect(try push(["aps": ["timestamp": 2]]).trace.id != one.trace.id)
         #expect(try push(payload, "dHN1").trace.id != one.trace.id)
-        #expect(throws: Refusal.self) { try push(["timestamp": 1]) }
+        #expect(throws: CommandError.self) { try push(["timestamp": 1]) }
     }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 
-/// Dead rows as an operator sees them and decides about them, on the real tables.
+/// Dead rows in the services' tables, as an operator lists and changes them.
 @Suite(.timeLimit(.minutes(2))) struct DeadRowTests {
     private static let held = UUID(uuidString: "11111111-1111-5111-8111-111111111111")!
     private static let event = UUID(uuidString: "22222222-2222-5222-8222-222222222222")!
@@ -52,7 +52,7 @@ import Testing
         try await pool.query("SELECT count(*) FROM \(table)").single()
     }
 
-    @Test func `the list names table, app, reason and key of each dead row, and says how many it leaves out`()
+    @Test func `list prints table, app, reason and key of each row, and the number omitted`()
         async throws
     {
         try await withRows { (store: DeadRowStore, _: PostgresPool) async throws in
@@ -70,35 +70,35 @@ import Testing
         }
     }
 
-    @Test func `a choice narrows by table, app, reason and key`() async throws {
+    @Test func `a filter selects by table, app, reason and key`() async throws {
         try await withRows { (store: DeadRowStore, _: PostgresPool) async throws in
             let held = DeadRowTable.all[0]
-            let choices: [(DeadRowStore.Choice, Int)] = [
+            let filters: [(DeadRowStore.RowFilter, Int)] = [
                 (.init(), 5), (.init(table: held), 2), (.init(app: "family"), 4), (.init(app: "seek"), 1),
                 (.init(reason: "failed"), 1), (.init(table: held, app: "family"), 1), (.init(key: "family/1"), 1),
                 (.init(key: "no"), 0),
             ]
-            for (choice, count) in choices {
-                #expect(try await store.count(choice).reduce(0) { $0 + $1.count } == count, "\(choice)")
+            for (filter, count) in filters {
+                #expect(try await store.count(filter).reduce(0) { $0 + $1.count } == count, "\(filter)")
             }
         }
     }
 
-    @Test func `what is retried is alive again, and everything else stays as it was`() async throws {
+    @Test func `a retried row is alive again, and other rows are unchanged`() async throws {
         try await withRows { (store: DeadRowStore, pool: PostgresPool) async throws in
-            #expect(try await store.decide(.retry, about: .init(app: "family")) == 4)
-            #expect(try await store.decide(.retry, about: .init(app: "family")) == 0)
+            #expect(try await store.apply(.retry, about: .init(app: "family")) == 4)
+            #expect(try await store.apply(.retry, about: .init(app: "family")) == 0)
             #expect(try await count("rules.held WHERE dead_at IS NULL AND dead_reason IS NULL", pool) == 2)
             #expect(try await count("rules.held WHERE dead_reason = 'failed'", pool) == 1)
             #expect(try await count("rules.crowd WHERE body IS NOT NULL AND dead_at IS NULL", pool) == 1)
         }
     }
 
-    @Test func `what is dropped is gone: a bucket with its items, a crowd by its end, settings by the usual ones`()
+    @Test func `drop deletes rows, buckets with items, fan-outs and preferences`()
         async throws
     {
         try await withRows { (store: DeadRowStore, pool: PostgresPool) async throws in
-            #expect(try await store.decide(.drop, about: .init()) == 5)
+            #expect(try await store.apply(.drop, about: .init()) == 5)
             #expect(try await count("rules.held", pool) == 1)
             #expect(try await count("rules.digest", pool) == 0)
             #expect(try await count("rules.digest_item", pool) == 0)
@@ -109,13 +109,13 @@ import Testing
         }
     }
 
-    @Test func `tables that are not there are left out`() async throws {
+    @Test func `missing tables are skipped`() async throws {
         try await TestSchema.feedback.withPool { (pool: PostgresPool) async throws in
             #expect(try await DeadRowStore(pool).list(.init(), limit: 10).isEmpty)
         }
     }
 
-    @Test func `the list of tables has every table of the migrations that has dead rows`() async throws {
+    @Test func `the list has every table with dead rows`() async throws {
         for schema in [TestSchema.rules, .registry, .feedback] {
             try await schema.withPool { (pool: PostgresPool) async throws in
                 let rows = try await pool.query(
@@ -131,15 +131,15 @@ import Testing
         }
     }
 
-    @Test func `a command that changes rows says which`() throws {
-        typealias Selection = DeadRowsCommand.Selection
-        let everything = DeadRowStore.Choice()
-        let some = DeadRowStore.Choice(table: try Selection.table("rules.held"))
+    @Test func `a command that changes rows needs a criterion or --all`() throws {
+        typealias RowOptions = DeadRowsCommand.RowOptions
+        let everything = DeadRowStore.RowFilter()
+        let some = DeadRowStore.RowFilter(table: try RowOptions.table("rules.held"))
         #expect(some.table == DeadRowTable.all[0])
-        #expect(throws: Refusal.self) { try Selection.table("rules.heldd") }
-        #expect(try Selection.checked(some, all: false) == some)
-        #expect(throws: Refusal.self) { try Selection.checked(everything, all: false) }
-        #expect(throws: Refusal.self) { try Selection.checked(some, all: true) }
-        #expect(try Selection.checked(everything, all: true) == everything)
+        #expect(throws: CommandError.self) { try RowOptions.table("rules.heldd") }
+        #expect(try RowOptions.checked(some, all: false) == some)
+        #expect(throws: CommandError.self) { try RowOptions.checked(everything, all: false) }
+        #expect(throws: CommandError.self) { try RowOptions.checked(some, all: true) }
+        #expect(try RowOptions.checked(everything, all: true) == everything)
     }
 }

@@ -1,14 +1,14 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import TokenEncryption
 
 @testable import Pushctl
 @testable import TokenRegistry
 
-/// A file, from its first line to the registry's table and out again.
+/// Import of a file into the registry's table, and export.
 @Suite(.timeLimit(.minutes(5))) struct DeviceImportTests {
     private struct Killed: Error {}
 
@@ -41,13 +41,13 @@ import TokenEncryption
         }
     }
 
-    @Test func `an import that is killed anywhere goes on where it stood`() async throws {
+    @Test func `an import killed at any point continues with its next line`() async throws {
         try await withFile("devices.ndjson", Self.lines(3500)) { work in
             let fingerprint = try LineFile(path: work.path).fingerprint(nil)
             try await ImportStoreTests.withRegistry { pool in
                 let store = ImportStore(pool, devicesPerUser: 100)
                 var kills = 0
-                // Killed before a batch is committed, and after it was.
+                // Killed before a batch is committed, and after.
                 for (batches, isCommitted) in [(0, false), (1, true), (1, false), (Int.max, true)] {
                     var left = batches
                     let first = try await store.begin(fingerprint, name: work.path)
@@ -59,7 +59,7 @@ import TokenEncryption
                             left -= 1
                             return next
                         }
-                        #expect((last.line, last.taken, last.refused, last.void) == (3500, 3465, 35, 0))
+                        #expect((last.line, last.taken, last.refused, last.superseded) == (3500, 3465, 35, 0))
                         try await store.finish(fingerprint, last)
                     } catch is Killed {
                         kills += 1
@@ -73,7 +73,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `lines end anyhow, and empty ones are nothing`() async throws {
+    @Test func `any line ending is accepted, and empty lines are skipped`() async throws {
         let lines = ["user,kind,token\r", "a,fid,t1\r", "", "b,fid,t2", #""c","fid","t3""#, "d,fid"]
         try await withFile("devices.csv", lines) { work in
             var seen: [Int: String] = [:]
@@ -92,7 +92,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `what comes again in a batch is taken after what was there before`() async throws {
+    @Test func `a repeated device in a batch wins over the earlier line`() async throws {
         let lines = [
             #"{"user":"a","kind":"fid","token":"1"}"#, #"{"user":"b","kind":"fid","token":"2"}"#,
             #"{"user":"a","kind":"fid","token":"3"}"#, #"{"user":"c","kind":"fid","token":"2"}"#,
@@ -110,7 +110,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `files differ by what is in them`() throws {
+    @Test func `fingerprints depend on the content`() throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         var prints: Set<[UInt8]> = []
@@ -128,36 +128,36 @@ import TokenEncryption
             let others: [(DeviceFormat, String?)] = [
                 (.ndjson, nil), (.ndjson, "hide-and-seek"), (.csv, "hide-and-seek"),
             ]
-            var prints: Set = [try LineFile(path: work.path).fingerprint(work.way)]
+            var prints: Set = [try LineFile(path: work.path).fingerprint(work.mode)]
             for (format, app) in others {
                 let other = DeviceImport(
                     path: work.path, format: format, app: app.flatMap(AppID.init), apps: work.apps, report: work.report)
-                prints.insert(try LineFile(path: work.path).fingerprint(other.way))
+                prints.insert(try LineFile(path: work.path).fingerprint(other.mode))
             }
             #expect(prints.count == 4)
         }
     }
 
-    @Test func `what an earlier release brought in is known`() async throws {
+    @Test func `the progress of an earlier release is adopted`() async throws {
         try await withFile("devices.ndjson", Self.lines(3)) { work in
             try await ImportStoreTests.withRegistry { pool in
                 let store = ImportStore(pool, devicesPerUser: 100)
-                let former = try LineFile(path: work.path).fingerprint(nil)
-                let now = try LineFile(path: work.path).fingerprint(work.way)
-                try await store.finish(former, try await store.begin(former, name: work.path))
-                #expect(try await store.begin(now, formerly: former, name: work.path).finishedAt != nil)
-                // It is this one's now; another way of reading the file is another import.
+                let legacy = try LineFile(path: work.path).fingerprint(nil)
+                let now = try LineFile(path: work.path).fingerprint(work.mode)
+                try await store.finish(legacy, try await store.begin(legacy, name: work.path))
+                #expect(try await store.begin(now, legacyFingerprint: legacy, name: work.path).finishedAt != nil)
+                // Its fingerprint was replaced; another mode is another import.
                 let other = try LineFile(path: work.path).fingerprint("csv -")
-                #expect(try await store.begin(other, formerly: former, name: work.path).finishedAt == nil)
+                #expect(try await store.begin(other, legacyFingerprint: legacy, name: work.path).finishedAt == nil)
             }
         }
     }
 
-    @Test func `a report whose last line was cut off is gone on with`() async throws {
+    @Test func `a report with a truncated last line is continued`() async throws {
         try await withFile("devices.ndjson", Self.lines(3)) { work in
             let text = "{\"line\":1,\"why\":\"x\"}\n{\"line\":2,\"wh"
             try Data(text.utf8).write(to: URL(filePath: work.report))
-            let report = try RefusalReport(path: work.report, keepingUntil: 3)
+            let report = try RejectionReport(path: work.report, keepingUntil: 3)
             try report.append([])
             #expect(try refused(work) == [1])
         }
@@ -167,12 +167,12 @@ import TokenEncryption
         "my notes\n", "{\"line\":1}\n", "{\"line\":1,\"why\":\"x\"}\n{\"line\":2,\"why\":\"x\",\"user\":\"a\"}\n",
         "\u{fffd}",
     ])
-    func `a file that is no report is left as it is`(_ text: String) async throws {
+    func `a file that is not a report is not overwritten`(_ text: String) async throws {
         try await withFile("devices.ndjson", Self.lines(3)) { work in
-            // The last of them as bytes that are no text at all.
+            // The last one is not valid UTF-8.
             let bytes = text == "\u{fffd}" ? Data([0xff, 0xfe, 0x00]) : Data(text.utf8)
             try bytes.write(to: URL(filePath: work.report))
-            await #expect(throws: Refusal.self) {
+            await #expect(throws: CommandError.self) {
                 try await work.run(from: ImportState(startedAt: Date()), progress: { _ in }) { _, state, _ in state }
             }
             #expect(try Data(contentsOf: URL(filePath: work.report)) == bytes)
@@ -185,7 +185,7 @@ import TokenEncryption
     }
 
     @Test(arguments: [false, true])
-    func `what is exported can be imported elsewhere, if its tokens were asked for`(isEncrypted: Bool) async throws {
+    func `an export with clear tokens can be imported elsewhere`(isEncrypted: Bool) async throws {
         let lines = [
             #"{"user":"a, \"b\"","kind":"live-activity","environment":"development","token":"ab12","scope":"s","installation":"i","#
                 + #""topic":"com.x","locale":"de","time_zone":"UTC","app_version":"1","registered_at":"2026-01-02T03:04:05.678Z"}"#,
@@ -217,7 +217,7 @@ import TokenEncryption
     }
 
     @Test(arguments: DeviceFormat.allCases)
-    func `an encrypted export without the key says what to do, and a changed token is empty`(
+    func `an encrypted export without the key fails with a hint, and a modified token is empty`(
         format: DeviceFormat
     ) async throws {
         let lines = [#"{"user":"a","kind":"fid","token":"F1"}"#, #"{"user":"b","kind":"fid","token":"F2"}"#]
@@ -226,7 +226,7 @@ import TokenEncryption
                 try await bring(work, into: pool, try Self.cipher())
                 for withTokens in [false, true] {
                     for cipher in [nil, try Self.cipher(id: "k2")] {
-                        let refusal = await #expect(throws: Refusal.self) {
+                        let refusal = await #expect(throws: CommandError.self) {
                             try await export(
                                 ExportQuery(format: format, withTokens: withTokens, cipher: cipher), nil, pool)
                         }
@@ -246,11 +246,11 @@ import TokenEncryption
         }
     }
 
-    @Test func `an import writes tokens as the registry does, or not at all`() async throws {
+    @Test func `an import encrypts tokens like the registry, or fails`() async throws {
         try await ImportStoreTests.withRegistry { pool in
             func refusal(_ cipher: TokenCipher?) async throws -> String? {
                 let store = ImportStore(pool, cipher: cipher ?? .none, devicesPerUser: 100)
-                do { try await store.requireKeys(areGiven: cipher != nil) } catch let refusal as Refusal {
+                do { try await store.requireKeys(areGiven: cipher != nil) } catch let refusal as CommandError {
                     return refusal.description
                 }
                 return nil
@@ -262,7 +262,7 @@ import TokenEncryption
             #expect(try await refusal(try Self.cipher()) == nil)
             #expect(try await refusal(nil)?.contains("--token-keys") == true)
             #expect(try await refusal(try Self.cipher(id: "k2"))?.contains("“k1”") == true)
-            #expect(try await refusal(try Self.cipher(byte: 9))?.contains("another one") == true)
+            #expect(try await refusal(try Self.cipher(byte: 9))?.contains("differs from the registry's") == true)
         }
     }
 

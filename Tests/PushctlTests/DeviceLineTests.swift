@@ -8,13 +8,13 @@ import Testing
     private let portal = AppID(rawValue: "family-portal")!
     private var apps: Set<AppID> { [portal, AppID(rawValue: "hide-and-seek")!] }
 
-    private func device(_ line: String, _ reader: DeviceLineReader = .ndjson, app: AppID? = nil) throws(LineRefusal)
+    private func device(_ line: String, _ reader: DeviceLineReader = .ndjson, app: AppID? = nil) throws(LineError)
         -> ImportedDevice
     {
         try ImportedDevice(try reader.fields(of: Array(line.utf8)), app: app, apps: apps)
     }
 
-    @Test func `a line of JSON and a line of CSV say the same`() throws {
+    @Test func `a JSON line and a CSV line have the same fields`() throws {
         let json = """
             {"app":"family-portal","user":"7","kind":"live-activity","environment":"development","token":"AB12",\
             "installation":"i-1","scope":"match","topic":"com.example","locale":"de-CH","time_zone":"Europe/Zurich",\
@@ -37,7 +37,7 @@ import Testing
         #expect(device.registeredAt.map(Timestamp.init)?.milliseconds == 1_767_323_045_678)
     }
 
-    @Test func `what is left out is what it usually is`() throws {
+    @Test func `omitted fields get their defaults`() throws {
         let device = try device(
             #"{"user":456,"platform":"android","token":"x:Y","scope":null,"topic":""}"#, app: portal)
         #expect(device.app == portal && device.user.rawValue == "456" && device.kind == .fcmToken)
@@ -55,11 +55,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"app":"nobody","user":"a","kind":"fid","token":"ab"}"#, "none of those in the apps file"),
+        (#"{"app":"nobody","user":"a","kind":"fid","token":"ab"}"#, "app is not in the apps file"),
         (#"{"app":"A B","user":"a","kind":"fid","token":"ab"}"#, "app is invalid"),
         (#"{"kind":"fid","token":"ab"}"#, "user is missing"),
         (#"{"user":"a\u0000","kind":"fid","token":"ab"}"#, "user is missing or invalid"),
-        (#"{"user":"a","token":"ab"}"#, "one of kind, provider, platform"),
+        (#"{"user":"a","token":"ab"}"#, "one of kind, provider or platform"),
         (#"{"user":"a","provider":"wns","token":"ab"}"#, "provider is invalid"),
         (#"{"user":"a","platform":"wii","token":"ab"}"#, "platform is invalid"),
         (#"{"user":"a","kind":"toast","token":"ab"}"#, "kind is invalid"),
@@ -73,44 +73,44 @@ import Testing
         (#"{"user":"a","kind":"fid","token":"f","locale":"a b"}"#, "locale is invalid"),
         (#"{"user":"a","kind":"fid","token":"f","registered_at":"then"}"#, "registered_at is invalid"),
         (#"{"user":"a","kind":"fid","token":7}"#, "token is not a string"),
-        (#"{"SECRET":"family-portal"}"#, "member that is not known"),
+        (#"{"SECRET":"family-portal"}"#, "unknown member"),
         (#"{"app":"#, "not a JSON object"), ("[]", "not a JSON object"), ("\u{1}", "not a JSON object"),
-    ]) func `what cannot be taken is told, and not quoted`(line: String, problem: String) {
-        let refusal = #expect(throws: LineRefusal.self) { _ = try device(line, app: portal) }
+    ]) func `an invalid line is refused without quoting it`(line: String, problem: String) {
+        let refusal = #expect(throws: LineError.self) { _ = try device(line, app: portal) }
         #expect(refusal?.description.contains(problem) == true, "\(refusal?.description ?? "")")
         #expect(refusal?.description.contains("SECRET") == false)
     }
 
-    @Test func `a line needs an app, its own or that of all`() {
-        let refusal = #expect(throws: LineRefusal.self) { _ = try device(#"{"user":"a","kind":"fid","token":"f"}"#) }
+    @Test func `a line needs an app, from the line or the command`() {
+        let refusal = #expect(throws: LineError.self) { _ = try device(#"{"user":"a","kind":"fid","token":"f"}"#) }
         #expect(refusal?.description.contains("app is missing; --app names one") == true)
     }
 
-    @Test func `a line that is too long is refused unread`() {
+    @Test func `a line that is too long is refused without parsing`() {
         let line = #"{"user":""# + String(repeating: "a", count: DeviceLineReader.maximumSize) + #""}"#
-        let refusal = #expect(throws: LineRefusal.self) { _ = try device(line) }
+        let refusal = #expect(throws: LineError.self) { _ = try device(line) }
         #expect(refusal?.description.contains("at most") == true)
     }
 
-    @Test func `CSV is read as RFC 4180 has it`() throws {
-        func fields(_ text: String) throws(LineRefusal) -> [String] { try CSVRecord.fields(of: Array(text.utf8)) }
+    @Test func `CSV follows RFC 4180`() throws {
+        func fields(_ text: String) throws(LineError) -> [String] { try CSVRecord.fields(of: Array(text.utf8)) }
         #expect(try fields("a,b,,d") == ["a", "b", "", "d"])
         #expect(try fields("") == [""])
         #expect(try fields(##""a,b","say ""hi""" "##.trimmingCharacters(in: .whitespaces)) == ["a,b", #"say "hi""#])
         #expect(try fields(#""","""",x"#) == ["", "\"", "x"])
         for broken in [#"a"b"#, #""a"b"#, #""a"#] {
-            _ = #expect(throws: LineRefusal.self) { _ = try fields(broken) }
+            _ = #expect(throws: LineError.self) { _ = try fields(broken) }
         }
     }
 
-    @Test func `a CSV file has to name columns that are known, once each`() throws {
+    @Test func `a CSV header needs known, distinct columns`() throws {
         for header in ["user,SECRET", "user,user"] {
-            let refusal = #expect(throws: LineRefusal.self) { _ = try DeviceLineReader(header: Array(header.utf8)) }
+            let refusal = #expect(throws: LineError.self) { _ = try DeviceLineReader(header: Array(header.utf8)) }
             #expect(refusal?.description.contains("SECRET") == false)
         }
         let reader = try DeviceLineReader(header: Array("user,token".utf8))
-        let refusal = #expect(throws: LineRefusal.self) { _ = try device("a,b,c", reader) }
-        #expect(refusal?.description == "it has 3 fields, the first line has 2")
+        let refusal = #expect(throws: LineError.self) { _ = try device("a,b,c", reader) }
+        #expect(refusal?.description == "the line has 3 fields, the first line has 2")
     }
 
     @Test func `the progress of an import fits a line`() {
@@ -121,11 +121,11 @@ import Testing
             progress.line(state, after: .seconds(5), width: 10)
                 == "[#####.....] 50%  50 lines  10/s  0:05 left  2 refused")
         #expect(progress.plain(state, after: .zero) == "50%  50 lines  2 refused")
-        state.void = 3
+        state.superseded = 3
         #expect(
             ImportProgress.summary(state, report: "r") == [
-                "50 lines: 45 registrations taken", "3 not taken: something later is known of them",
-                "2 refused: r names each line and why",
+                "50 lines: 45 registrations taken", "3 skipped: the registry has newer data",
+                "2 refused: see r for each line and reason",
             ])
     }
 }

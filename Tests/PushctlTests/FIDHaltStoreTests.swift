@@ -1,13 +1,13 @@
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 
-/// `pushctl devices fids` ends the halts that the registry has made.
+/// `pushctl devices fids` ends halts made by the registry.
 @Suite(.timeLimit(.minutes(2))) struct FIDHaltStoreTests {
-    @Test func `a halt is listed while it is in force, and ended once`() async throws {
+    @Test func `a halt is listed while in force and ended once`() async throws {
         try await ImportStoreTests.withRegistry { pool in
             try await pool.execute(
                 """

@@ -1,13 +1,13 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 @testable import TokenRegistry
 
-/// An import does to the registry's tables what registering does.
+/// An import has the same effect as registering.
 @Suite(.timeLimit(.minutes(5))) struct ImportStoreTests {
     static let app = AppID(rawValue: "family-portal")!
 
@@ -22,16 +22,16 @@ import Testing
         }
     }
 
-    /// A file with one key.
+    /// A key file with one key.
     static func keyFile(in folder: TemporaryFolder, id: String = "k1", byte: UInt8 = 1) throws -> String {
         try folder.write("keys-\(id)-\(byte)", "\(id):\(Data(repeating: byte, count: 32).base64EncodedString())")
     }
 
-    private static func claim(_ random: inout SplitMix, at: Timestamp) -> Claim {
+    private static func claim(_ random: inout SplitMix, at: Timestamp) -> RegistrationRequest {
         let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid]
             .randomElement(using: &random)!
         let installation = ["i1", "i2", "i3", nil, nil].randomElement(using: &random)!
-        var claim = Claim(
+        var claim = RegistrationRequest(
             app: app, user: UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!, provider: kind.provider,
             environment: [.production, .development].randomElement(using: &random)!,
             token: DeviceToken(secret: ["01", "02", "03", "04", "05"].randomElement(using: &random)!), kind: kind,
@@ -41,7 +41,7 @@ import Testing
         return claim
     }
 
-    private static func device(_ claim: Claim) throws -> ImportedDevice {
+    private static func device(_ claim: RegistrationRequest) throws -> ImportedDevice {
         var fields: [DeviceField: String] = [
             .user: claim.user.rawValue, .kind: claim.kind.rawValue, .environment: claim.environment.rawValue,
             .token: claim.token.secret,
@@ -53,7 +53,7 @@ import Testing
         return try ImportedDevice(fields, app: app, apps: [app])
     }
 
-    /// Imports devices as the lines of a file.
+    /// Imports devices as lines of a file.
     @discardableResult
     static func bring(
         _ devices: [ImportedDevice], _ store: ImportStore, file: [UInt8], from first: ImportState? = nil
@@ -64,7 +64,7 @@ import Testing
         return try await store.take(batch, of: file, after: state, end: (devices.count, devices.count * 10))
     }
 
-    /// Everything that is known, but for the times at which it was done.
+    /// All registrations, without their timestamps of change.
     private func rows(_ pool: PostgresPool) async throws -> [String] {
         try await pool.query(
             """
@@ -73,7 +73,7 @@ import Testing
         ).map { try $0.decode(String.self, at: 0) }
     }
 
-    /// The last that was announced of each device.
+    /// The last event announced for each device.
     private func lastWords(_ pool: PostgresPool) async throws -> [String] {
         try await pool.query(
             """
@@ -83,7 +83,8 @@ import Testing
         ).map { try $0.decode(String.self, at: 0) }
     }
 
-    @Test(arguments: 1...12) func `it comes to the same as registering a batch`(seed: UInt64) async throws {
+    @Test(arguments: 1...12) func `an import has the same effect as registering the devices`(seed: UInt64) async throws
+    {
         let folder = try TemporaryFolder()
         let keys =
             seed.isMultiple(of: 2) ? try TokenKeys(file: try Self.keyFile(in: folder), logger: .silent) : .none
@@ -92,7 +93,7 @@ import Testing
                 var random = SplitMix(seed: seed)
                 let start = Timestamp(milliseconds: Timestamp.now.milliseconds - 90 * 86_400_000)
                 let limit = 3
-                // What is there before: the same in both, with ends of every kind.
+                // The earlier rows, the same in both, in every state.
                 for pool in [one, other] {
                     var random = SplitMix(seed: seed &+ 1000)
                     let store = RegistrationStore(pool, tokens: keys, devicesPerUser: limit)
@@ -127,7 +128,7 @@ import Testing
                 let devices = try claims.map(Self.device)
                 let importing = ImportStore(other, cipher: keys.cipher, devicesPerUser: limit)
                 let state = try await Self.bring(devices, importing, file: file)
-                #expect(state.taken + state.void == claims.count && state.taken > 0)
+                #expect(state.taken + state.superseded == claims.count && state.taken > 0)
                 let (there, here) = (try await rows(other), try await rows(one))
                 for (a, b) in zip(there, here) { #expect(a == b) }
                 #expect(there.count == here.count)
@@ -142,32 +143,32 @@ import Testing
         return try ImportedDevice(fields, app: Self.app, apps: [Self.app])
     }
 
-    @Test func `of lines without a time the last counts, unless the device has spoken for itself since`() async throws {
+    @Test func `of lines without a time the last wins, unless the device registered since`() async throws {
         try await Self.withRegistry { pool in
             let store = ImportStore(pool, devicesPerUser: 100)
             let file: [UInt8] = [7]
             var state = try await store.begin(file, name: "a file")
             try await RegistrationStore(pool).register([
-                Claim(
+                RegistrationRequest(
                     app: Self.app, user: UserID(rawValue: "self")!, provider: .fcm, environment: .production,
                     token: DeviceToken(secret: "t2"), kind: .fid)
             ])
             state = try await Self.bring(
                 [try one("a", "t1"), try one("b", "t1"), try one("c", "t2")], store, file: file, from: state)
-            #expect((state.taken, state.void) == (2, 1))
+            #expect((state.taken, state.superseded) == (2, 1))
             let owners = try await pool.query("SELECT user_id FROM registry.registration ORDER BY token")
                 .map { try $0.decode(String.self, at: 0) }
             #expect(owners == ["b", "self"])
         }
     }
 
-    @Test func `two processes at one file do nothing twice`() async throws {
+    @Test func `two processes importing one file repeat nothing`() async throws {
         try await Self.withRegistry { pool async throws in
             let store = ImportStore(pool, devicesPerUser: 100)
             let file: [UInt8] = [7]
             let state = try await store.begin(file, name: "a file")
             try await Self.bring([try one("a", "t1")], store, file: file, from: state)
-            await #expect(throws: Refusal.self) {
+            await #expect(throws: CommandError.self) {
                 try await Self.bring([try one("b", "t2")], store, file: file, from: state)
             }
             #expect(try await pool.query("SELECT count(*) FROM registry.registration").single(Int.self) == 1)
@@ -180,29 +181,30 @@ import Testing
         }
     }
 
-    @Test func `it takes turns with whoever registers`() async throws {
+    @Test func `an import and a registration of the same user are serialised by an advisory lock`() async throws {
         try await Self.withRegistry(lockTimeout: .milliseconds(500)) { pool async throws in
             let store = ImportStore(pool, devicesPerUser: 100)
             let device = try ImportedDevice(
                 [.user: "a", .kind: "fid", .token: "t", .installation: "i"], app: Self.app, apps: [Self.app])
-            let turns = [
-                Turn.user(Self.app, device.user), Turn.installation(Self.app, InstallationID(rawValue: "i")!),
+            let advisoryLocks = [
+                AdvisoryLock.user(Self.app, device.user),
+                AdvisoryLock.installation(Self.app, InstallationID(rawValue: "i")!),
             ]
-            for (number, turn) in turns.enumerated() {
+            for (number, turn) in advisoryLocks.enumerated() {
                 try await pool.transaction { transaction in
                     try await transaction.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                    try await transaction.execute(Turn.take([turn]))
+                    try await transaction.execute(AdvisoryLock.take([turn]))
                     let error = await #expect(throws: PostgresError.self) {
                         try await Self.bring([device], store, file: [UInt8(number)])
                     }
-                    // The lock was not to be had.
+                    // The lock was not available.
                     #expect(error?.code == .sqlState("55P03"))
                 }
             }
         }
     }
 
-    @Test func `what is not to be announced is not, but what it ends is`() async throws {
+    @Test func `unannounced registrations publish no event, but the ends they cause do`() async throws {
         try await Self.withRegistry { pool in
             try await Self.bring(
                 [try one("a", "t1", at: "2026-01-01T00:00:00Z")], ImportStore(pool, devicesPerUser: 100), file: [1])

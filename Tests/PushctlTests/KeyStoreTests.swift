@@ -1,16 +1,16 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 @testable import TokenRegistry
 
-/// What `pushctl keys` writes, the registry takes.
+/// Keys created by `pushctl keys` are accepted by the registry and rules.
 @Suite(.timeLimit(.minutes(2))) struct KeyStoreTests {
-    @Test func `a key is kept without its secret, taken by the registry, and revoked for good`() async throws {
+    @Test func `a key is stored without its secret, accepted by the registry, and revoked`() async throws {
         try await ImportStoreTests.withRegistry { pool in
             var random = SplitMix(seed: 5)
             let key = APIKey(using: &random)
@@ -24,15 +24,15 @@ import Testing
             #expect(kept.contains("desk") && !kept.contains(key.secret) && !kept.contains(key.secret.suffix(64)))
 
             let registry = APIKeyStore(pool, schema: "registry")
-            let grant = try #require(try await registry.grant(of: key.id))
-            try grant.check(key, now: Date())
-            try grant.check(.readCounts)
-            try grant.check(ImportStoreTests.app)
-            #expect(throws: KeyGrant.Refusal.expired) { try grant.check(key, now: expiry) }
-            #expect(throws: KeyGrant.Refusal.wrong) { try grant.check(APIKey(using: &random), now: Date()) }
-            #expect(throws: KeyGrant.Refusal.wrongOperation) { try grant.check(.eraseUsers) }
-            #expect(throws: KeyGrant.Refusal.wrongApp) { try grant.check(nil) }
-            try await registry.touch(key.id)
+            let record = try #require(try await registry.record(of: key.id))
+            try record.check(key, now: Date())
+            try record.check(.readCounts)
+            try record.check(ImportStoreTests.app)
+            #expect(throws: APIKeyRecord.AccessError.expired) { try record.check(key, now: expiry) }
+            #expect(throws: APIKeyRecord.AccessError.wrong) { try record.check(APIKey(using: &random), now: Date()) }
+            #expect(throws: APIKeyRecord.AccessError.wrongOperation) { try record.check(.eraseUsers) }
+            #expect(throws: APIKeyRecord.AccessError.wrongApp) { try record.check(nil) }
+            try await registry.recordUse(key.id)
 
             let entry = try #require(try await store.list().first)
             #expect(entry.id == key.id && entry.lastUsedAt != nil && entry.revokedAt == nil)
@@ -46,42 +46,42 @@ import Testing
             #expect(try await store.list().first?.revokedAt == revokedAt)
             #expect(try await store.list().first?.line(now: Date()).contains("  revoked  ") == true)
             #expect(try await !store.revoke("none"))
-            let revoked = try #require(try await registry.grant(of: key.id))
-            #expect(throws: KeyGrant.Refusal.revoked) { try revoked.check(key, now: Date()) }
+            let revoked = try #require(try await registry.record(of: key.id))
+            #expect(throws: APIKeyRecord.AccessError.revoked) { try revoked.check(key, now: Date()) }
         }
     }
 
-    @Test func `the keys of rules are taken by rules, and for what rules answers`() async throws {
+    @Test func `keys of rules are accepted by rules for its operations`() async throws {
         try await TestSchema.rules.withPool { pool in
             var random = SplitMix(seed: 6)
             let key = APIKey(using: &random)
             let store = KeyStore(pool, of: .rules)
             try await store.add(
-                key, name: "desk", app: nil, operations: KeyedService.rules.operations, expiresAt: nil)
-            let grant = try #require(try await APIKeyStore(pool, schema: "rules").grant(of: key.id))
-            try grant.check(key, now: Date())
-            for operation in KeyedService.rules.operations { try grant.check(operation) }
-            try await APIKeyStore(pool, schema: "rules").touch(key.id)
+                key, name: "desk", app: nil, operations: APIKeyService.rules.operations, expiresAt: nil)
+            let record = try #require(try await APIKeyStore(pool, schema: "rules").record(of: key.id))
+            try record.check(key, now: Date())
+            for operation in APIKeyService.rules.operations { try record.check(operation) }
+            try await APIKeyStore(pool, schema: "rules").recordUse(key.id)
             #expect(try await store.list().first?.lastUsedAt != nil)
             #expect(try await store.revoke(key.id))
             #expect(try await store.list().first?.revokedAt != nil)
-            // Who is turned away is told where to look.
-            let gate = KeyGate(
-                APIKeyStore(pool, schema: KeyedService.rules.schema), master: nil,
-                limit: RateGate("key", perMinute: 0), logger: .silent)
-            let refusal = await #expect(throws: APIRefusal.self) {
+            // The rejection names the command to look at.
+            let gate = APIKeyAuthenticator(
+                APIKeyStore(pool, schema: APIKeyService.rules.schema), master: nil,
+                limit: RateLimiter("key", perMinute: 0), logger: .silent)
+            let refusal = await #expect(throws: APIError.self) {
                 _ = try await gate.caller(key.secret, to: .readEvents)
             }
             #expect(refusal?.message.contains("pushctl keys list --service rules shows") == true)
         }
     }
 
-    @Test func `what nobody answers cannot be asked for, and somebody answers everything`() throws {
-        #expect(try KeyedService.rules.operation("events:read") == .readEvents)
-        for (service, word) in [(KeyedService.rules, "devices:read"), (.registry, "events:read"), (.rules, "x")] {
-            let refusal = #expect(throws: Refusal.self) { try service.operation(word) }
-            #expect(refusal?.description.hasPrefix("--may, for \(service), is one of ") == true)
+    @Test func `operations without an API are rejected, and each operation has an API`() throws {
+        #expect(try APIKeyService.rules.operation("events:read") == .readEvents)
+        for (service, word) in [(APIKeyService.rules, "devices:read"), (.registry, "events:read"), (.rules, "x")] {
+            let refusal = #expect(throws: CommandError.self) { try service.operation(word) }
+            #expect(refusal?.description.hasPrefix("--may for \(service) must be one of ") == true)
         }
-        #expect(Set(KeyedService.allCases.flatMap(\.operations)) == Set(APIKey.Operation.allCases))
+        #expect(Set(APIKeyService.allCases.flatMap(\.operations)) == Set(APIKey.Operation.allCases))
     }
 }

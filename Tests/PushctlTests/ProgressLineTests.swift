@@ -3,7 +3,7 @@ import Testing
 @testable import Pushctl
 
 @Suite struct ProgressLineTests {
-    /// Shows one state every 50 ms for 30 s, and returns the writes.
+    /// Shows a state every 50 ms for 30 s, and returns the writes.
     private func writes(isTerminal: Bool) -> [String] {
         var writes: [String] = []
         var line = ProgressLine(isTerminal: isTerminal) { writes.append($0) }

@@ -1,18 +1,19 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 
-/// What an operator sees and decides, on feedback's own tables.
+/// The quarantine in feedback's tables, read and resolved by an operator.
 @Suite(.timeLimit(.minutes(2))) struct QuarantineStoreTests {
     private let app = AppID(rawValue: "family-portal")!
     private let device = UUID(uuidString: "11111111-1111-5111-8111-111111111111")!
     private let now = Date(timeIntervalSince1970: 1_767_225_600)
 
-    /// Three registrations of two apps in quarantine, the first with two pieces of evidence, and one not in it.
+    /// Three quarantined registrations of two apps, the first with two pieces of evidence, and one registration
+    /// without.
     private func withQuarantine(_ body: (QuarantineStore, PostgresPool) async throws -> Void) async throws {
         try await TestSchema.feedback.withPool { pool in
             let others = [UUID(), UUID(), UUID()]
@@ -49,13 +50,13 @@ import Testing
         return counts
     }
 
-    @Test func `the list has one line for each registration, and counts what it does not show`() async throws {
+    @Test func `list has one line per registration and counts the omitted ones`() async throws {
         try await withQuarantine { store, _ in
             let all = try await store.list(app: nil, limit: 100)
             #expect(all.total == 3)
             #expect(all.entries.count == 3)
             let entry = try #require(all.entries.first { $0.device == device })
-            #expect((entry.count, entry.reason, entry.doubt) == (2, "BadDeviceToken", "storm"))
+            #expect((entry.count, entry.reason, entry.cause) == (2, "BadDeviceToken", "storm"))
             let one = try await store.list(app: app, limit: 1)
             #expect((one.entries.count, one.total) == (1, 2))
 
@@ -64,26 +65,26 @@ import Testing
             #expect(lines.count == 4)
             #expect(
                 lines[0].contains("family-portal/apns/production")
-                    && lines[0].contains("30 of 100 answers were refusals"))
+                    && lines[0].contains("30 of 100 responses were rejections"))
             #expect(lines[2] == "2 registrations are quarantined; 1 shown")
             #expect(lines[3].hasPrefix("(storm) "))
             let told = QuarantineReport.lines(guards: try await store.guards(app: nil), entries: [], total: 0)
             #expect(told.count == 3)
             #expect(
-                told[1].contains("hide-and-seek/apns/production") && told[1].contains("a sender has halted the lane"))
+                told[1].contains("hide-and-seek/apns/production") && told[1].contains("a sender has paused the route"))
             #expect(try await store.evidence(of: device, limit: 10).count == 2)
         }
     }
 
-    @Test func `nothing quarantined is said in words`() {
+    @Test func `an empty quarantine is stated`() {
         #expect(QuarantineReport.lines(guards: [], entries: [], total: 0) == ["nothing is quarantined"])
     }
 
-    @Test func `releasing approves all evidence of the device, once`() async throws {
+    @Test func `release approves all evidence of the device, once`() async throws {
         try await withQuarantine { store, pool in
-            let released = try await store.decide(.release, about: .devices([device, UUID()]), app: nil, now: now)
+            let released = try await store.apply(.release, about: .devices([device, UUID()]), app: nil, now: now)
             #expect(released == 1)
-            #expect(try await store.decide(.release, about: .devices([device]), app: nil, now: now) == 0)
+            #expect(try await store.apply(.release, about: .devices([device]), app: nil, now: now) == 0)
             #expect(try await decisions(pool) == ["approved": 2, "quarantined": 2, "published": 1])
             #expect(try await store.guards(app: nil).count == 2)
             let due = try await pool.query(
@@ -93,23 +94,23 @@ import Testing
         }
     }
 
-    @Test func `an app's decision leaves the others' quarantine and guard alone`() async throws {
+    @Test func `a decision for one app leaves other apps' quarantine and guard alone`() async throws {
         try await withQuarantine { store, pool in
-            let discarded = try await store.decide(.discard, about: .all, app: app, now: now)
+            let discarded = try await store.apply(.discard, about: .all, app: app, now: now)
             #expect(discarded == 2)
             #expect(try await decisions(pool) == ["discarded": 3, "quarantined": 1, "published": 1])
-            #expect(try await store.guards(app: nil).map(\.lane) == ["hide-and-seek/apns/production"])
-            #expect(try await store.decide(.release, about: .devices([device]), app: nil, now: now) == 0)
-            #expect(try await store.decide(.release, about: .all, app: nil, now: now) == 1)
+            #expect(try await store.guards(app: nil).map(\.route) == ["hide-and-seek/apns/production"])
+            #expect(try await store.apply(.release, about: .devices([device]), app: nil, now: now) == 0)
+            #expect(try await store.apply(.release, about: .all, app: nil, now: now) == 1)
         }
     }
 
-    @Test func `which devices are meant must be said`() throws {
-        typealias Selection = FeedbackCommand.Selection
-        #expect(try Selection.choice(devices: [], all: true) == .all)
-        #expect(try Selection.choice(devices: [device.uuidString], all: false) == .devices([device]))
+    @Test func `a decision needs devices or --all`() throws {
+        typealias RegistrationArguments = FeedbackCommand.RegistrationArguments
+        #expect(try RegistrationArguments.selected(devices: [], all: true) == .all)
+        #expect(try RegistrationArguments.selected(devices: [device.uuidString], all: false) == .devices([device]))
         for (devices, all) in [([], false), ([device.uuidString], true), (["not-a-device"], false)] {
-            #expect(throws: Refusal.self) { try Selection.choice(devices: devices, all: all) }
+            #expect(throws: CommandError.self) { try RegistrationArguments.selected(devices: devices, all: all) }
         }
     }
 }

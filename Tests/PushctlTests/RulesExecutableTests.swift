@@ -2,7 +2,7 @@ import Testing
 
 @testable import Pushctl
 
-/// Where `pushctl` finds the executable that reads rule files.
+/// The location of the `rules` executable.
 @Suite struct RulesExecutableTests {
     @Test(
         arguments: [
@@ -11,7 +11,7 @@ import Testing
             ("/opt/pushctl", "/usr/bin::/bin", ["/bin/rules"], "/bin/rules"),
             ("pushctl", "/usr/bin", ["/usr/bin/rules"], "/usr/bin/rules"),
             ("/opt/pushctl", "", [], nil),
-        ] as [(String, String, [String], String?)]) func `it is beside pushctl or in PATH`(
+        ] as [(String, String, [String], String?)]) func `the executable is beside pushctl or in PATH`(
             executable: String, path: String, there: [String], found: String?
         )
     {

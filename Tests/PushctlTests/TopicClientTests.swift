@@ -1,13 +1,15 @@
 import CryptoExtras
 import Foundation
 import HTTP2
+import HTTP2Server
 import HTTPSFetch
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Pushctl
 
-/// Topic subscriptions on the wire, with an access token of the app's service account.
+/// Topic subscriptions over HTTPS, with an access token of the app's service account.
 @Suite(.timeLimit(.minutes(1))) struct TopicClientTests {
     private func run(
         _ answer: @escaping @Sendable (HTTP2ServerRequest) -> [HTTP2ServerStep],
@@ -32,14 +34,14 @@ import Testing
         await provider.stop()
     }
 
-    @Test func `each registration is asked for, and answered in its place`() async throws {
+    @Test func `each registration is one request, and results keep their order`() async throws {
         try await run({ request in
             let status = request.path.contains("/t7/") ? 404 : 409
             return [.respond(status: status, body: Array(#"{"error":{"status":"NOT_FOUND"}}"#.utf8))]
         }) { client, provider in
             let answers = try await client.send((0..<50).map { DeviceToken(secret: "t\($0)") }, at: provider.url)
             #expect(answers.count == 50)
-            for (place, answer) in answers.enumerated() { #expect(answer == (place == 7 ? .gone : .done)) }
+            for (place, answer) in answers.enumerated() { #expect(answer == (place == 7 ? .unregistered : .done)) }
             let calls = provider.requests.filter { $0.path != "/token" }
             #expect(Set(calls.map { $0.headers["authorization"] }) == ["Bearer AT"])
             #expect(Set(calls.map(\.path)).count == 50)
@@ -47,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the legacy API gets a thousand at a time`() async throws {
+    @Test func `the legacy API gets a thousand tokens per request`() async throws {
         try await run({ request in
             let count = String(decoding: request.body, as: UTF8.self).components(separatedBy: #""t"#).count - 2
             let results = Array(repeating: "{}", count: max(count, 0)).joined(separator: ",")

@@ -1,8 +1,9 @@
 import PushProtocol
 import Testing
+
 @testable import Pushctl
 
-/// Both of Google's topic APIs (`push-protocols` B.9), and the vectors G18 and G19.
+/// Both Google topic APIs (ProviderFacts.md §B.9), and the vectors G18 and G19.
 @Suite struct TopicSubscriptionTests {
     private let subscribe = TopicSubscription(change: .subscribe, topic: "news~1")
     private let unsubscribe = TopicSubscription(change: .unsubscribe, topic: "a%b")
@@ -10,7 +11,7 @@ import Testing
 
     private func body(_ status: String) -> [UInt8] { Array(#"{"error":{"status":"\#(status)"}}"#.utf8) }
 
-    @Test func `v1 asks for each registration, its path percent-encoded`() {
+    @Test func `v1 sends one request per registration with a percent-encoded path`() {
         #expect(
             subscribe.request(for: token, in: "p", at: "https://h")
                 == .init(
@@ -26,7 +27,7 @@ import Testing
                 ))
     }
 
-    @Test func `the legacy API takes many at once`() {
+    @Test func `the legacy API takes many tokens`() {
         let request = subscribe.legacyRequest(for: [token, DeviceToken(secret: "t")], at: "https://h")
         #expect(request.method == "POST" && request.url == "https://h/iid/v1:batchAdd")
         #expect(request.headers["access_token_auth"] == "true")
@@ -36,50 +37,53 @@ import Testing
         #expect(unsubscribe.legacyRequest(for: [token], at: "https://h").url == "https://h/iid/v1:batchRemove")
     }
 
-    @Test func `G18: the legacy API's answers come in the tokens' order`() {
+    @Test func `G18: legacy results keep the tokens' order`() {
         let body = Array(#"{"results":[{},{"error":"NOT_FOUND"}]}"#.utf8)
-        #expect(subscribe.legacyAnswers(status: 200, body: body, count: 2) == [.done, .gone])
-        // An answer that does not fit is nobody's.
+        #expect(subscribe.legacyAnswers(status: 200, body: body, count: 2) == [.done, .unregistered])
+        // A response with the wrong number of results is assigned to no token.
         #expect(
-            subscribe.legacyAnswers(status: 200, body: body, count: 3) == Array(repeating: .later("HTTP 200"), count: 3)
+            subscribe.legacyAnswers(status: 200, body: body, count: 3)
+                == Array(repeating: .retryable("HTTP 200"), count: 3)
         )
     }
 
-    @Test func `G19: who is subscribed already is subscribed`() {
+    @Test func `G19: an existing subscription counts as success`() {
         #expect(subscribe.answer(status: 409, body: body("ALREADY_EXISTS")) == .done)
         #expect(subscribe.answer(status: 200, body: Array("{}".utf8)) == .done)
     }
 
     @Test(
         arguments: [
-            ("NOT_FOUND", .gone), ("INVALID_ARGUMENT", .refused("INVALID_ARGUMENT")),
-            ("TOO_MANY_TOPICS", .refused("TOO_MANY_TOPICS")), ("RESOURCE_EXHAUSTED", .later("RESOURCE_EXHAUSTED")),
-            ("PERMISSION_DENIED", .halted("PERMISSION_DENIED")), ("INTERNAL", .later("INTERNAL")),
-            ("DEADLINE_EXCEEDED", .later("DEADLINE_EXCEEDED")), ("UNKNOWN", .later("UNKNOWN")),
-        ] as [(String, TopicSubscription.Answer)])
-    func `a word means the same over both`(word: String, answer: TopicSubscription.Answer) {
+            ("NOT_FOUND", .unregistered), ("INVALID_ARGUMENT", .refused("INVALID_ARGUMENT")),
+            ("TOO_MANY_TOPICS", .refused("TOO_MANY_TOPICS")), ("RESOURCE_EXHAUSTED", .retryable("RESOURCE_EXHAUSTED")),
+            ("PERMISSION_DENIED", .misconfigured("PERMISSION_DENIED")), ("INTERNAL", .retryable("INTERNAL")),
+            ("DEADLINE_EXCEEDED", .retryable("DEADLINE_EXCEEDED")), ("UNKNOWN", .retryable("UNKNOWN")),
+        ] as [(String, TopicSubscription.SubscriptionResult)])
+    func `error codes mean the same in both APIs`(word: String, answer: TopicSubscription.SubscriptionResult) {
         #expect(subscribe.answer(status: 404, body: body(word)) == answer)
         let results = Array(#"{"results":[{"error":"\#(word)"}]}"#.utf8)
         #expect(subscribe.legacyAnswers(status: 200, body: results, count: 1) == [answer])
     }
 
-    @Test func `what is no answer of the API is our fault or passes`() {
-        #expect(subscribe.answer(status: 404, body: Array("<html>".utf8)) == .halted("HTTP 404"))
-        #expect(subscribe.answer(status: 401, body: []) == .halted("HTTP 401"))
-        #expect(subscribe.answer(status: 502, body: []) == .later("HTTP 502"))
+    @Test func `a response outside the API is a misconfiguration or retryable`() {
+        #expect(subscribe.answer(status: 404, body: Array("<html>".utf8)) == .misconfigured("HTTP 404"))
+        #expect(subscribe.answer(status: 401, body: []) == .misconfigured("HTTP 401"))
+        #expect(subscribe.answer(status: 502, body: []) == .retryable("HTTP 502"))
         #expect(
-            subscribe.legacyAnswers(status: 403, body: Array(#"{"error":"no"}"#.utf8), count: 1) == [.halted("no")])
-        #expect(subscribe.legacyAnswers(status: 503, body: [], count: 1) == [.later("HTTP 503")])
+            subscribe.legacyAnswers(status: 403, body: Array(#"{"error":"no"}"#.utf8), count: 1) == [
+                .misconfigured("no")
+            ])
+        #expect(subscribe.legacyAnswers(status: 503, body: [], count: 1) == [.retryable("HTTP 503")])
     }
 
-    @Test func `the report tells registrations by their places`() {
-        let report = TopicReport([.done, .gone, .done, .gone, .refused("TOO_MANY_TOPICS")])
+    @Test func `the report names registrations by line`() {
+        let report = TopicReport([.done, .unregistered, .done, .unregistered, .refused("TOO_MANY_TOPICS")])
         #expect(!report.isComplete)
         #expect(
             report.text == """
                 2 of 5 done
-                2 gone (the registration does not exist any more): registration 2, 4
                 1 refused (TOO_MANY_TOPICS): registration 5
+                2 unregistered (the registration no longer exists): registration 2, 4
                 """)
         #expect(TopicReport([.done]) == TopicReport([.done]) && TopicReport([.done]).isComplete)
     }

@@ -2,22 +2,22 @@ import Foundation
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// Whoever asked to be forgotten is, whatever is under way about them.
+/// Erasure of a user's data, also during concurrent work about that user.
 @Suite(.timeLimit(.minutes(8))) struct ErasureTests {
     static let erin = PersonKey(app: AppID(rawValue: "test")!, user: user("erin-1701"))
 
-    /// A row or more of one person in every table, as the service writes them.
+    /// Writes at least one row about a user to every table, as the service does.
     private static func fill(_ person: PersonKey, _ pool: PostgresPool) async throws {
         let (app, user) = (person.app.rawValue, person.user.rawValue)
         let now = DecisionStoreTests.now.date
         func id(_ what: String) -> UUID { DerivedID.uuid5(DerivedID.namespace, [what, app, user]) }
         let event = id("event")
-        var statements: [SQL] = [
+        var pendingNotifications: [SQL] = [
             "INSERT INTO rules.event VALUES (\(event), \(app), '/up', \(UUID().uuidString), 't', \(UUID()), \(now))",
             "INSERT INTO rules.person (app, user_id) VALUES (\(app), \(user))",
             "INSERT INTO rules.presence (app, user_id, device, expires_at) VALUES (\(app), \(user), '-', \(now))",
@@ -37,38 +37,38 @@ import Testing
         ]
         for what in ["pushed", "held", "gathered", "shared"] {
             let content = #"{"body":"\#(what) to \#(user)"}"#
-            let saying = what == "shared" ? DerivedID.uuid5(DerivedID.namespace, ["shared"]) : id("saying \(what)")
-            statements += [
+            let rendered = what == "shared" ? DerivedID.uuid5(DerivedID.namespace, ["shared"]) : id("saying \(what)")
+            pendingNotifications += [
                 """
                 INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at)
                 SELECT \(id(what)), step, \(event), 'only', \(user), \(now) FROM generate_series(0, 1) AS step
                 """,
                 """
                 INSERT INTO rules.saying (id, app, rule, lane, content, mutes, correlation, said_at)
-                VALUES (\(saying), \(app), 'only', 'bulk', \(content)::json, '{}', 'e', \(now))
+                VALUES (\(rendered), \(app), 'only', 'bulk', \(content)::json, '{}', 'e', \(now))
                 ON CONFLICT DO NOTHING
                 """,
-                "INSERT INTO rules.inbox VALUES (\(id(what)), \(app), \(user), \(saying), NULL, \(now))",
+                "INSERT INTO rules.inbox VALUES (\(id(what)), \(app), \(user), \(rendered), NULL, \(now))",
                 "INSERT INTO rules.outcome VALUES (\(id(what)), NULL, 'accepted', 'apns', NULL, \(now))",
                 "INSERT INTO rules.receipt VALUES (\(id(what)), 'opened', \(now))",
                 "INSERT INTO rules.report VALUES (\(id(what)), \(app), \(user), 'only', 'e', NULL, \(now))",
             ]
         }
-        // What is summed up is not decided about yet; what was deleted from the history may still be in the inbox.
+        // A digest item has no decision yet. An inbox item may outlive the history.
         for (what, kind) in [("held", "held"), ("summary", "summary")] {
-            statements.append(
+            pendingNotifications.append(
                 """
                 INSERT INTO rules.held
                     (notification, app, user_id, saying, event, since, due_at, quiet_holds, step, kind)
                 VALUES (\(id(what)), \(app), \(user), \(id("saying held")), \(event), \(now), \(now), 0, 1, \(kind))
                 """)
         }
-        statements.append(
+        pendingNotifications.append(
             "INSERT INTO rules.inbox VALUES (\(id("old")), \(app), \(user), \(id("saying pushed")), NULL, \(now))")
-        for statement in statements { try await pool.execute(statement) }
+        for pending in pendingNotifications { try await pool.execute(pending) }
     }
 
-    /// How many rows of each table are of these people, of those that have a column for it.
+    /// The number of rows about a user in each table with a user column.
     private static func rows(of person: PersonKey, _ pool: PostgresPool) async throws -> [String: Int] {
         var counts: [String: Int] = [:]
         let tables = try await pool.query(
@@ -86,7 +86,7 @@ import Testing
         return counts
     }
 
-    /// Tables in which this stands anywhere.
+    /// The tables that contain this text in any column.
     private static func tables(with text: String, _ pool: PostgresPool) async throws -> Set<String> {
         var found: Set<String> = []
         for row in try await pool.query(
@@ -103,18 +103,18 @@ import Testing
         return found
     }
 
-    @Test func `nothing is left of whoever asks, in any table that there is, and others keep all of theirs`()
+    @Test func `erasure removes a user from every table, and other users keep their rows`()
         async throws
     {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let others = [
                 PersonKey(app: Self.erin.app, user: user("bob")),
-                // The same name in another app is somebody else, which decisions do not say by themselves.
+                // The same user id in another app is another user. Decisions have no app column.
                 PersonKey(app: AppID(rawValue: "other")!, user: user("bob-too")),
             ]
             for person in [Self.erin] + others { try await Self.fill(person, pool) }
             let before = try await Self.rows(of: Self.erin, pool)
-            // A table that is added must be filled above, and erased.
+            // A new table must be filled above, and erased.
             #expect(before.filter { $0.value == 0 } == [:])
             let kept = try await others.asyncMap { try await Self.rows(of: $0, pool) }
             let shared = try await RulesDatabase.count("rules.saying", pool)
@@ -122,24 +122,24 @@ import Testing
             #expect(try await ErasureStore(pool: pool, batch: 2).erase(Self.erin, at: DecisionStoreTests.now))
             #expect(try await Self.rows(of: Self.erin, pool).filter { $0.value > 0 } == [:])
             #expect(try await others.asyncMap { try await Self.rows(of: $0, pool) } == kept)
-            // What others were told too is still theirs; it was said to her first.
+            // A text that other users got too is kept for them.
             #expect(try await Self.tables(with: "erin-1701", pool) == ["saying"])
             try await pool.execute("DELETE FROM rules.saying WHERE content::text LIKE '%shared%'")
             #expect(try await Self.tables(with: "erin-1701", pool) == [])
             #expect(try await RulesDatabase.count("rules.saying", pool) == shared - 4)
-            // Those without a column for people: what hangs on notifications is as much as others have.
+            // Tables without a user column: rows of notifications are as many as other users have.
             for table: SQL in ["rules.outcome", "rules.receipt"] {
                 #expect(try await RulesDatabase.count(table, pool) == 8)
             }
         }
     }
 
-    @Test func `the same name in another app is another person`() async throws {
+    @Test func `the same user id in another app is another user`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let namesake = PersonKey(app: AppID(rawValue: "other")!, user: Self.erin.user)
             for person in [Self.erin, namesake] { try await Self.fill(person, pool) }
             try await ErasureStore(pool: pool).erase(Self.erin, at: DecisionStoreTests.now)
-            // Decisions have no column for the app.
+            // Decisions have no app column.
             var rows = try await Self.rows(of: namesake, pool)
             #expect(rows.removeValue(forKey: "decision") == 8)
             #expect(rows.filter { $0.value == 0 } == [:])
@@ -149,15 +149,15 @@ import Testing
 
     @Test func `every table is known to erasure`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
-            // What has no column for people, and why nothing of them is in it.
+            // Tables without a user column, and the reason that they hold no user data.
             let impersonal: Set<String> = [
-                "event",  // of the upstream, and what it is known by
-                "saying", "outcome", "receipt",  // go with the notifications that refer to them
-                "done", "circle",  // of things and groups
-                "erasure",  // knows nobody by name
-                "api_key",  // of operators
-                "tally", "tally_hour",  // of rules
-                "crowd",  // an event, and nothing any more once everybody was told
+                "event",  // the upstream id of an event
+                "saying", "outcome", "receipt",  // deleted with their notifications
+                "done", "circle",  // about items and groups
+                "erasure",  // stores no user id
+                "api_key",  // about operators
+                "tally", "tally_hour",  // about rules
+                "crowd",  // an event; emptied at the end of the fan-out
                 "migration", "delivery",
             ]
             var tables: Set<String> = []
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `what is done already is not done again to whoever came back`() async throws {
+    @Test func `a repeated erasure does not affect a user who returned`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let store = ErasureStore(pool: pool)
             let (first, later) = (DecisionStoreTests.now, DecisionStoreTests.now + .seconds(60))
@@ -179,7 +179,7 @@ import Testing
             #expect(try await store.erase(Self.erin, at: later))
             #expect(try await RulesDatabase.count("rules.person", pool) == 0)
             #expect(try await !store.erase(Self.erin, at: first))
-            // Whoever died in the middle of it left it to the next.
+            // After a crash, the next process continues.
             try await pool.execute("UPDATE rules.erasure SET done_at = NULL")
             try await pool.execute("INSERT INTO rules.person (app, user_id) VALUES ('test', 'erin-1701')")
             #expect(try await store.erase(Self.erin, at: later))
@@ -187,13 +187,13 @@ import Testing
         }
     }
 
-    @Test func `the registry's word is heard, and other words of it are not about people`() async throws {
+    @Test func `the registry's erasure event is handled, and its other events are ignored`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await Self.fill(Self.erin, pool)
             let handler = ErasureHandler(store: ErasureStore(pool: pool))
-            func deliver(_ past: DeviceEvent.Past) async throws {
+            func deliver(_ change: DeviceEvent.Change) async throws {
                 let event = DeviceEvent(
-                    trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.erin.app, past: past,
+                    trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.erin.app, change: change,
                     user: Self.erin.user, device: nil, at: DecisionStoreTests.now)
                 let inbound = Inbound(
                     queue: .rulesErasures, exchange: "devices", routingKey: event.routingKey,
@@ -208,16 +208,16 @@ import Testing
         }
     }
 
-    /// The statements that look for what is somebody's, on tables that are too large to be read through.
-    @Test func `what is somebody's is found by an index`() async throws {
+    /// Checks the erasure statements on tables too large for sequential scans.
+    @Test func `a user's rows are found by an index`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await HistoryStoreTests.fillMuch(pool)
-            for statement in [
-                ErasureStore.notifications(of: Self.erin, limit: 500), ErasureStore.unsaid([UUID(), UUID()]),
+            for pending in [
+                ErasureStore.notifications(of: Self.erin, limit: 500), ErasureStore.unusedRenderings([UUID(), UUID()]),
                 "DELETE FROM rules.member WHERE app = 'test' AND user_id = 'erin-1701'",
                 "SELECT EXISTS (SELECT FROM rules.erasure WHERE erased_at >= now())",
             ] as [SQL] {
-                let plan = try await HistoryStoreTests.plan(statement, pool)
+                let plan = try await HistoryStoreTests.plan(pending, pool)
                 #expect(!plan.contains("Seq Scan"), "\(plan)")
             }
         }

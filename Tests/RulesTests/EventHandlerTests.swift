@@ -3,22 +3,22 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// Events through the handler, on a real database.
+/// The event handler on a real database.
 @Suite(.timeLimit(.minutes(2))) struct EventHandlerTests {
     func handler(_ pool: PostgresPool, rules: String = ruleFile(say: #"body: "{{name}}""#)) throws -> EventHandler {
-        EventHandler(shelf: RuleShelf(RuleBook([try parse(rules)])), store: DecisionStore(pool: pool))
+        EventHandler(currentRules: CurrentRules(RuleSets([try parse(rules)])), store: DecisionStore(pool: pool))
     }
 
     func handle(_ handler: EventHandler, _ inbounds: Inbound...) async throws -> [Verdict] {
         try await handler.handle(inbounds.map { Delivery(inbound: $0, message: try handler.decode($0)) })
     }
 
-    @Test func `an event becomes notifications, and what was decided is kept`() async throws {
+    @Test func `an event becomes notifications, and its decisions are stored`() async throws {
         try await RulesDatabase.withPool { pool in
             let verdicts = try await handle(try handler(pool), delivered(cloudEvent()))
             #expect(verdicts.map(\.disposition) == [.done])
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an event that comes again before it was answered is published again, and kept once`(redelivered: Bool)
+    func `a repeated event without an outcome is published again and stored once`(redelivered: Bool)
         async throws
     {
         try await RulesDatabase.withPool { pool in
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `an event whose every notification was answered is passed over`() async throws {
+    @Test func `a repeated event with outcomes for all notifications is skipped`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = try handler(pool)
             let first = try await handle(handler, delivered(cloudEvent()))
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `one answer of two is not enough to pass an event over`() async throws {
+    @Test func `a repeated event with one of two outcomes is not skipped`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = try handler(pool)
             let first = try await handle(handler, delivered(cloudEvent()))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `batches with the same events at the same time keep each once`() async throws {
+    @Test func `concurrent batches with the same events store each event once`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = try handler(pool)
             let events = (0..<50).map { delivered(cloudEvent(id: "e-\($0)")) }
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `events nobody hears of are kept and done, or counted and discarded`() async throws {
+    @Test func `events without recipients are stored, and events without rules are discarded`() async throws {
         try await RulesDatabase.withPool { pool in
             let verdicts = try await handle(
                 try handler(pool), delivered(cloudEvent(data: #"{"name":"x","users":[]}"#)),
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `what a rule could not say is not taken for seen once the rule is mended`() async throws {
+    @Test func `an event that failed to render is handled again once its rule is fixed`() async throws {
         try await RulesDatabase.withPool { pool in
             let event = delivered(cloudEvent(data: #"{"users":[1]}"#))
             #expect(try await handle(try handler(pool), event)[0].disposition.label == "dead-letter")
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: ["{{name}}", "'; DROP TABLE rules.event; --", "$1", "%s {0}", "a'b", "\u{1F980}", "{1,2}"])
-    func `no character of any text means anything to the database or a template`(text: String) async throws {
+    func `no character of a text is interpreted by the database or a template`(text: String) async throws {
         let quoted = String(decoding: try WireCoding.encode(JSONValue.string(text)), as: UTF8.self)
         try await RulesDatabase.withPool { pool in
             let handler = try handler(pool)
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `binary mode is read too, and what is not an event is poison`() async throws {
+    @Test func `binary mode is read, and an invalid event is dead-lettered`() async throws {
         let pool = PostgresPool(
             configuration: try PostgresConfiguration(
                 url: "postgresql://nobody@localhost/none", applicationName: "tests"),
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `a database that is away is an outage, not the messages' fault`() async throws {
+    @Test func `an unreachable database is an outage and does not count against messages`() async throws {
         let configuration = try PostgresConfiguration(
             url: "postgresql://nobody@127.0.0.1:1/none", checkoutTimeout: .milliseconds(100), applicationName: "tests")
         try await TestDatabase.withPool(configuration) { pool in
@@ -199,11 +199,11 @@ import Testing
         }
     }
 
-    @Test func `a database without the tables is waited for`() async throws {
+    @Test func `a database without the tables is an outage`() async throws {
         try await TestDatabase.withPool { pool in
             let handler = try handler(pool)
             let outage = await #expect(throws: Outage.self) { try await handle(handler, delivered(cloudEvent())) }
-            #expect(outage?.what == "the service's tables (run `pushctl migrate`)")
+            #expect(outage?.dependency == "the service's tables (run `pushctl migrate`)")
         }
     }
 }

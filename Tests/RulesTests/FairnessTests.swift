@@ -6,14 +6,14 @@ import Postgres
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// One app's flood and another app's event, on a real broker and a real database.
+/// One app floods the queue while another app publishes an event, on a real broker and database.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4))) struct FairnessTests {
-    /// How long an event of a quiet app may take through rules while another app floods.
+    /// The maximum latency of a quiet app's event in rules while another app floods.
     private static let bound = Duration.seconds(2)
     private static let flood = 20_000
     private static let (loud, quiet) = (AppID(rawValue: "test")!, AppID(rawValue: "quiet")!)
@@ -22,7 +22,7 @@ import Testing
         let apps = [Self.loud, Self.quiet]
         let text = ruleFile(say: #"body: "{{name}}""#)
         let quietText = text.replacing("app: test", with: "app: \(Self.quiet)")
-        let book = RuleBook([try parse(text), try RuleFile.parse(quietText, file: "\(Self.quiet).yaml")])
+        let ruleSets = RuleSets([try parse(text), try RuleFile.parse(quietText, file: "\(Self.quiet).yaml")])
         try await RulesDatabase.withPool { pool in
             try await TestBroker.withVirtualHost { url in
                 let configuration = try AMQPConfiguration(url: url, connectionName: "fairness tests")
@@ -33,9 +33,10 @@ import Testing
                     let consumer = AMQPConsumer(configuration: configuration, logger: logger)
                     let stage = Stage(
                         service: "rules", queues: WorkQueue.events(of: apps),
-                        policy: { $0.app == nil ? StagePolicy() : .ofOneApp(connections: 4) },
+                        policy: { $0.app == nil ? StagePolicy() : .perApp(connections: 4) },
                         bus: AMQPBus(publisher: publisher, consumer: consumer),
-                        handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)), logger: logger)
+                        handler: EventHandler(currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool)),
+                        logger: logger)
                     try await withServices([publisher, consumer]) {
                         try await Self.publishFlood(with: publisher)
                         try await withServices([stage]) {

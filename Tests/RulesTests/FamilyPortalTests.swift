@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// The family portal's document, row by row.
+/// The requirements document of the family portal, row by row.
 @Suite struct FamilyPortalTests {
     let rules: RuleSet
 
@@ -19,13 +19,13 @@ import Testing
             ])
     }
 
-    @Test func `everyone in the chat but the sender hears of a new message`() throws {
+    @Test func `a new message notifies all chat members but the sender`() throws {
         let drafts = try rules.evaluate(message())
         #expect(drafts.map(\.users) == [["457", "458"]])
         #expect(drafts.first?.lane == .interactive)
     }
 
-    @Test func `the payload is the document's`() throws {
+    @Test func `the payload equals the document's`() throws {
         let draft = try #require(try rules.evaluate(message()).first)
         #expect(
             draft.content
@@ -37,25 +37,25 @@ import Testing
                     ]))
     }
 
-    @Test func `a thread keeps its type`() throws {
+    @Test func `a thread id keeps its JSON type`() throws {
         #expect(try rules.evaluate(message(thread: 7)).first?.content.data?["thread_id"] == 7)
         #expect(try rules.evaluate(message(thread: "t-7")).first?.content.data?["thread_id"] == "t-7")
     }
 
-    @Test func `a message is worth a day`() throws {
+    @Test func `a message expires after a day`() throws {
         let now = Timestamp(milliseconds: 1_000_000)
         let draft = try #require(try rules.evaluate(message()).first)
         let sent = draft.notifications(about: message(), arrivedAt: now)
         #expect(sent.map(\.expiresAt) == [now + .seconds(86400)])
     }
 
-    @Test func `a long message is cut where a person would not mind`() throws {
+    @Test func `a long message is cut between grapheme clusters`() throws {
         let text = String(repeating: "👨‍👩‍👧", count: 400)
         let body = try #require(try rules.evaluate(message(text)).first?.content.body)
         #expect(body == "Pat: " + String(repeating: "👨‍👩‍👧", count: 119) + "…")
     }
 
-    @Test func `a sender alone in a chat tells nobody`() throws {
+    @Test func `a chat without other members sends nothing`() throws {
         let lonely = event(
             "chat.message.created",
             [
@@ -68,7 +68,7 @@ import Testing
     @Test(arguments: [
         "{{name}}", "'; DROP TABLE rules.event; --", "<b>&amp;</b>", #"\"quoted\" \n"#, "{{#a}}", "$1 %s",
     ])
-    func `no character of a person's text means anything`(text: String) throws {
+    func `no character of a user's text is interpreted`(text: String) throws {
         let hostile = event(
             "chat.message.created",
             [
@@ -86,26 +86,28 @@ import Testing
     }
 }
 
-/// What the portal's document calls optional and future: who is active is not pushed, threads and families are muted.
+/// The optional and future parts of the portal's document: presence, and mutes of threads and families.
 @Suite(.timeLimit(.minutes(4))) struct FamilyPortalPeopleTests {
     let message =
         #"{"message":{"id":1,"text":"Hi","thread_id":9},"sender":{"id":456,"name":"Pat"},"participants":[456,457,458],"family":{"id":7}}"#
 
-    @Test func `who is connected and active is not pushed`() async throws {
+    @Test func `a connected and active user is not pushed`() async throws {
         try await Product.run("family-portal") { (product: Product) async throws in
             let user = #"{"user":{"id":457,"connection":"web-1"}}"#
-            #expect(try await product.happen("chat.connection.active", user).isEmpty)
+            #expect(try await product.handleEvent("chat.connection.active", user).isEmpty)
             #expect(
-                try await product.happen("chat.message.created", message).flatMap(\.recipients).map(\.user.rawValue)
+                try await product.handleEvent("chat.message.created", message).flatMap(\.recipients).map(
+                    \.user.rawValue)
                     == ["458"])
-            #expect(try await product.happen("chat.connection.closed", user).isEmpty)
+            #expect(try await product.handleEvent("chat.connection.closed", user).isEmpty)
             #expect(
-                try await product.happen("chat.message.created", message).flatMap(\.recipients).map(\.user.rawValue)
+                try await product.handleEvent("chat.message.created", message).flatMap(\.recipients).map(
+                    \.user.rawValue)
                     == ["457", "458"])
         }
     }
 
-    @Test func `a message can be muted by its family and by its thread, or by its type`() throws {
+    @Test func `a message can be muted by family, by thread or by type`() throws {
         let rules = try Shipped.ruleSet("family-portal")
         let drafts = try rules.evaluate(event("chat.message.created", try json(message)))
         #expect(drafts.map(\.mutes) == [["family/7", "thread/9"]])

@@ -3,15 +3,15 @@ import Testing
 
 @testable import Rules
 
-/// What a rule file says about groups, schedules, digests and languages, and the mistakes in it.
+/// Groups, schedules, digests and languages in a rule file, and their errors.
 @Suite struct GatheringFileTests {
     func file(
         to: String = "{ users: users }", say: String = "{ body: Hello }", how: String = "{ sound: default }",
-        policy: String = "{ quiet-hours: hold }", house: String = "zone: UTC"
+        policy: String = "{ quiet-hours: hold }", defaults: String = "zone: UTC"
     ) -> String {
         """
         app: test
-        \(house)
+        \(defaults)
         events:
           thing.happened:
             examples:
@@ -45,7 +45,7 @@ import Testing
                       digest: { bucket: "{{room}}", after: 15m, count: 3, keep: { name: "{{name}}" }, order: name,
                         say: { body: "{{count}} {{first.name}}" } } }
                 """,
-            house: """
+            defaults: """
                 groups:
                   - { event: thing.happened, group: "room/{{room}}", joined: users, as: clerk }
                   - { event: thing.happened, group: "room/{{room}}", members: them, id: id, role: part }
@@ -65,7 +65,10 @@ import Testing
             "thing.happened", app: "test",
             ["users": [1, 2], "room": 7, "due": "2026-05-01", "name": "Pat", "them": [["id": 3, "part": "boss"]]])
         let draft = try #require(try ruleSet.evaluate(happened).first)
-        #expect(draft.circles == [Circle(group: "room/7", roles: ["boss", "clerk"], except: [user("1"), user("2")])])
+        #expect(
+            draft.groupReferences == [
+                GroupReference(group: "room/7", roles: ["boss", "clerk"], except: [user("1"), user("2")])
+            ])
         #expect(draft.terms.entry == Digest.Entry(bucket: "only/7", values: ["name": "Pat"]))
         #expect(draft.terms.plan?.dueAt(in: .utc) == moment("2026-04-29T08:30:00Z"))
         #expect(
@@ -84,63 +87,63 @@ import Testing
         ("{ group: g, rol: x }", "10 rules.only.to.rol: unknown key; did you mean “role”?"),
         (
             "{ audience: all }",
-            "10 rules.only.to.audience: the audience is “everyone”; a “topic” or a “tag” stands by itself"
+            "10 rules.only.to.audience: the only audience is “everyone”; use “topic” or “tag” in place of “audience”"
         ),
-    ]) func `a mistake in whom it is for is named`(to: String, problem: String) {
+    ]) func `an error under to is reported`(to: String, problem: String) {
         let found = problems(file(to: to))
         let key = problem.split(separator: " ", maxSplits: 1)[1]
         #expect(found.contains { $0.hasSuffix(key) }, "\(found)")
     }
 
-    @Test func `an audience has no policy, and the file says so`() {
+    @Test func `a policy for an audience is an error`() {
         let found = problems(file(to: "{ audience: everyone }"))
         #expect(found.count == 1)
-        #expect(found.first?.contains("there is no “policy”, and it is in no inbox") == true, "\(found)")
+        #expect(found.first?.contains("the rule takes no “policy” and has no inbox") == true, "\(found)")
         let listed = problems(file(to: "[{ audience: everyone }, { users: users }]"))
-        #expect(listed.contains { $0.contains("an audience stands alone") }, "\(listed)")
+        #expect(listed.contains { $0.contains("only the token registry knows the audience") }, "\(listed)")
     }
 
     @Test(arguments: [
         ("{ schedule: { before: 3d } }", "“at” is missing"),
-        ("{ schedule: { at: due, before: 3d, after: 1d } }", "it is either before or after that time"),
+        ("{ schedule: { at: due, before: 3d, after: 1d } }", "set only one of “before” and “after”"),
         ("{ schedule: { at: due, before: 500d } }", "at most 400d"),
-        ("{ schedule: { at: due, time: noon } }", "“noon” is not a time of the day such as 09:00"),
+        ("{ schedule: { at: due, time: noon } }", "“noon” is not a time of day such as 09:00"),
         ("{ schedule: { at: name } }", "name is not a date (2026-03-31) or a time (2026-03-31T09:00:00Z)"),
-        ("{ surplus: digest }", "“surplus: digest” needs a “digest” that it goes into"),
+        ("{ surplus: digest }", "“surplus: digest” needs a “digest”"),
         (
             "{ digest: { say: { body: x } } }",
-            "a digest is told either “at” a local time, once a day, or some time “after” the first"
+            "a digest needs either “at”, a local time, or “after”, a delay after the first item"
         ),
         (
             "{ digest: { at: \"09:00\", count: 3, say: { body: x } } }",
-            "what is told at a time of the day is told once a day: it cannot be full before"
+            "“count” needs “after”: a digest with “at” is sent only at that time"
         ),
         (
             "{ digest: { after: 1h, remains: told, say: { body: x } } }",
-            "without a time of the day it would be told again and again"
+            "“remains: told” needs “at”: with “after”, the digest would repeat without end"
         ),
         ("{ digest: { after: 1h, say: { body: \"{{first.nme}}\" } } }", "no example of the event has “first.nme”"),
         ("{ digest: { after: 1h, order: x, say: { body: y } } }", "“keep” has no “x” to order by"),
         (
             "{ digest: { after: 1h, say: { body: y } }, mutes: \"{{room}}\" }",
-            "a summary is of many things: nobody is asked about each of them"
+            "a “digest” excludes “mutes”, “presence” and “dedupe”: its summary covers many items"
         ),
         ("{ dedupe: { key: \"{{room}}\" } }", "“within” is missing"),
-    ]) func `a mistake in when it is said is named`(policy: String, problem: String) {
+    ]) func `an error under policy is reported`(policy: String, problem: String) {
         let say = policy.contains("digest: {") ? "{}" : "{ body: Hello }"
         let found = problems(file(say: say, policy: policy))
         #expect(found.contains { $0.hasSuffix(problem) }, "\(found)")
     }
 
     @Test(arguments: [
-        ("{ body: x }", "{ privacy: generic }", "“privacy: generic” needs a “preview” that is pushed, under “say”"),
+        ("{ body: x }", "{ privacy: generic }", "“privacy: generic” needs a “preview” under “say”"),
         (
             "{ body: x, preview: { body: \"{{name}}\" } }", "{ privacy: generic }",
-            "a preview is what strangers may read: it has no variables"
+            "a preview takes no variables, because strangers may read it"
         ),
         (
             "{ body: x, preview: { body: y } }", "{}",
-            "a “preview” is pushed with “privacy: generic” or “id-only” under “how” only"
+            "a “preview” needs “privacy: generic” or “privacy: id-only” under “how”"
         ),
         (
             "{ body: x, languages: { german_: { body: y } } }", "{}",
@@ -154,12 +157,12 @@ import Testing
             "{ body: \"{{time(due)}}\" }", "{}",
             "with an example of thing.happened: due is not a time (2026-03-31T09:00:00Z)"
         ),
-    ]) func `a mistake in what is said to whom is named`(say: String, how: String, problem: String) {
+    ]) func `an error under say or how is reported`(say: String, how: String, problem: String) {
         let found = problems(file(say: say, how: how))
         #expect(found.contains { $0.hasSuffix(problem) }, "\(found)")
     }
 
-    @Test func `less than all of it leaves the house, and the inbox has all of it`() throws {
+    @Test func `with a preview, the push has the preview and the inbox the full text`() throws {
         for (privacy, hasData) in [("generic", true), ("id-only", false)] {
             let draft = try #require(
                 try parse(
@@ -179,21 +182,21 @@ import Testing
     }
 }
 
-/// Whose words stand in for whose.
+/// Language fallback.
 @Suite struct LanguageTests {
     @Test(arguments: [
         ("de", ["de"]), ("de-CH", ["de-CH", "de"]), ("DE_ch", ["de-CH", "de"]),
         ("zh-Hant-HK", ["zh-Hant-HK", "zh-Hant"]), ("zh-Hant", ["zh-Hant"]), ("zh-TW", ["zh-TW", "zh-Hant"]),
         ("zh-CN", ["zh-CN", "zh"]), ("sr-Latn-RS", ["sr-Latn-RS", "sr-Latn"]), ("es-419", ["es-419", "es"]),
         ("de-DE-u-co-phonebk", ["de-DE-u-co-phonebk", "de-DE-u-co", "de-DE", "de"]),
-    ]) func `what is asked for falls back to what is nearest`(tag: String, chain: [String]) throws {
+    ]) func `a language falls back to the nearest one`(tag: String, chain: [String]) throws {
         #expect(try #require(Language(tag)).chain.map(\.tag) == chain)
     }
 
     @Test(arguments: ["", "d", "de-", "-de", "de--CH", "123", "de-toolongsubtag", "d e", "{{x}}"])
-    func `what is no tag is none`(tag: String) { #expect(Language(tag) == nil) }
+    func `an invalid language tag is refused`(tag: String) { #expect(Language(tag) == nil) }
 
-    @Test func `everybody hears their own language, by their own clock, and everyone else the file's`() throws {
+    @Test func `each recipient gets their language and time zone, or the file's defaults`() throws {
         let text = """
             app: test
             language: en
@@ -214,7 +217,7 @@ import Testing
         let happened = event("thing.happened", app: "test", ["users": [1, 2, 3, 4], "at": "2026-03-31T22:30:00Z"])
         let ruleSet = try parse(text)
         let draft = try #require(try ruleSet.evaluate(happened).first)
-        let statement = draft.statement(about: happened, arrivedAt: moment("2026-03-31T12:00:00Z"))
+        let pending = draft.pending(about: happened, arrivedAt: moment("2026-03-31T12:00:00Z"))
         func person(_ language: String?, _ name: String?) -> Person {
             var person = Person()
             person.settings.language = language.flatMap { Language($0) }
@@ -222,21 +225,21 @@ import Testing
             return person
         }
         let app = AppID(rawValue: "test")!
-        let voiced = statement.voiced([
+        let localized = pending.localized([
             PersonKey(app: app, user: user("1")): person("de-AT", "Europe/Vienna"),
             PersonKey(app: app, user: user("2")): person("fr", "America/New_York"),
             PersonKey(app: app, user: user("3")): person("de-AT", "Europe/Vienna"),
         ])
-        #expect(voiced.map { $0.recipients.map(\.user.rawValue) } == [["1", "3"], ["2"], ["4"]])
-        #expect(voiced.map(\.saying.content.title) == ["News", "News", "News"])
-        let bodies = voiced.map { ($0.saying.content.body ?? "").replacing("\u{202F}", with: " ") }
+        #expect(localized.map { $0.recipients.map(\.user.rawValue) } == [["1", "3"], ["2"], ["4"]])
+        #expect(localized.map(\.rendered.content.title) == ["News", "News", "News"])
+        let bodies = localized.map { ($0.rendered.content.body ?? "").replacing("\u{202F}", with: " ") }
         #expect(bodies[0].hasPrefix("Am 1. April 2026"), "\(bodies)")
         #expect(bodies[0].hasSuffix("0:30"), "\(bodies)")
         #expect(bodies[1] == "At March 31, 2026 at 6:30 PM", "\(bodies)")
         #expect(bodies[2] == "At March 31, 2026 at 10:30 PM", "\(bodies)")
-        #expect(Set(voiced.map(\.saying.id)).count == 3)
-        // Each voice travels in a message of its own.
-        let messages = voiced.flatMap { $0.notifications(to: $0.recipients, quietly: false) }
+        #expect(Set(localized.map(\.rendered.id)).count == 3)
+        // Each language has its own message.
+        let messages = localized.flatMap { $0.notifications(to: $0.recipients, quietly: false) }
         #expect(Set(messages.map(\.trace.id)).count == 3)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// The event table of Hide & Seek, row by row.
+/// The event table in the requirements document of Hide & Seek, row by row.
 @Suite struct HideAndSeekTests {
     static let game = "6c0a7c1e-95f1-4c2b-8a4e-0f6d2b1f9a11"
     static let players: JSONValue = [
@@ -15,7 +15,7 @@ import Testing
 
     init() throws { rules = try Shipped.ruleSet("hide-and-seek") }
 
-    /// - Parameter isActivity: the drafts for Live Activities instead of the others.
+    /// - Parameter isActivity: `true` for Live Activity drafts, `false` for the others.
     func drafts(
         _ type: String, phase: String? = nil, question: JSONValue? = nil, isActivity: Bool = false
     ) throws -> [NotificationDraft] {
@@ -40,19 +40,19 @@ import Testing
         #expect(drafts.map(\.content) == [content])
     }
 
-    @Test func `a started game is news to all players`() throws {
+    @Test func `a started game notifies all players`() throws {
         expect(
             try drafts("game.started"), ["h1", "s1", "h2", "s2"],
             alert("Game on! The hiding phase has begun.", ["event_type": "game_started"]))
     }
 
-    @Test func `the seeking phase is news to all players`() throws {
+    @Test func `the seeking phase notifies all players`() throws {
         expect(
             try drafts("game.phase.changed", phase: "seeking"), ["h1", "s1", "h2", "s2"],
             alert("Seeking phase has begun! Seekers, start hunting.", ["event_type": "phase_changed"]))
     }
 
-    @Test func `a radar question is for hiders only`() throws {
+    @Test func `a radar question notifies hiders only`() throws {
         let question: JSONValue = [
             "id": "q1", "type": "radar", "status": "answerable", "parameters": ["radius_m": 3000],
         ]
@@ -66,7 +66,7 @@ import Testing
                 ]))
     }
 
-    @Test func `a thermometer question is for hiders only`() throws {
+    @Test func `a thermometer question notifies hiders only`() throws {
         let question: JSONValue = [
             "id": "q2", "type": "thermometer", "status": "in_progress", "parameters": ["min_travel_m": 500],
         ]
@@ -80,7 +80,7 @@ import Testing
                 ]))
     }
 
-    @Test func `a thermometer that is locked in is for hiders only`() throws {
+    @Test func `a locked-in thermometer notifies hiders only`() throws {
         expect(
             try drafts("game.question.answerable", question: ["id": "q2"]), ["h1", "h2"],
             alert(
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [("yes", "Yes"), ("no", "No"), ("closer", "Closer"), ("farther", "Farther")])
-    func `an answer is for all seekers`(answer: String, said: String) throws {
+    func `an answer notifies all seekers`(answer: String, said: String) throws {
         expect(
             try drafts(
                 "game.question.answered", question: ["id": "q1", "type": "radar", "answer": .string(answer)]),
@@ -102,7 +102,7 @@ import Testing
                 ]))
     }
 
-    @Test func `the endgame is an alert to hiders and silence to seekers`() throws {
+    @Test func `the endgame alerts hiders and not seekers`() throws {
         let drafts = try drafts("game.phase.changed", phase: "endgame")
         #expect(drafts.map(\.users) == [["h1", "h2"], ["s1", "s2"]])
         let data: [String: JSONValue] = ["event_type": "phase_changed", "game_id": .string(HideAndSeekTests.game)]
@@ -117,7 +117,7 @@ import Testing
         ("game.player.joined", nil), ("game.ended", nil), ("game.phase.changed", "hiding"),
         ("game.phase.changed", "ended"),
     ])
-    func `nobody hears of joining, hiding and the end`(type: String, phase: String?) throws {
+    func `joining, hiding and the end send no notification`(type: String, phase: String?) throws {
         #expect(rules.events.contains(type))
         #expect(try drafts(type, phase: phase) == [])
     }
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `a question without its parameters cannot be asked`() {
+    @Test func `a question without its parameters is an error`() {
         #expect(
             throws: RenderError(
                 rule: "radar-asked", place: "say.body", problem: .missing(path: "question.parameters.radius_m"))

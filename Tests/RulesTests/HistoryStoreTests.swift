@@ -6,20 +6,20 @@ import Testing
 
 @testable import Rules
 
-/// What is old goes, a little at a time, and nothing that somebody still needs.
+/// Retention: old rows are deleted in small steps, and rows still in use are kept.
 @Suite(.timeLimit(.minutes(6))) struct HistoryStoreTests {
     static let now = moment("2026-06-01T12:00:00Z")
     static let terms = HistoryTerms.usual
 
     static func ago(_ days: Int) -> Date { (now + .seconds(-86_400 * days)).date }
 
-    /// Notifications by name: each of an event, said, decided about, answered, opened and in the inbox.
+    /// Notifications by name, each with its event, text, decisions, outcome, receipt and inbox item.
     struct Archive: Sendable {
         let pool: PostgresPool
 
         static func id(_ what: String) -> UUID { DerivedID.uuid5(DerivedID.namespace, [what]) }
 
-        /// - Parameter steps: how many days ago it was decided about; the first is when the event came.
+        /// - Parameter steps: the age of each decision in days; the first is also the event's age.
         func add(_ name: String, steps: [Int], inbox: Int? = nil) async throws {
             let (event, notification) = (Self.id("event \(name)"), Self.id(name))
             let came = ago(steps[0])
@@ -58,14 +58,14 @@ import Testing
                 """)
         }
 
-        /// The names of what each table has, each once.
+        /// The distinct names in each table.
         func left() async throws -> [String: [String]] {
             var left: [String: [String]] = [:]
-            for (table, statement) in [
+            for (table, pending) in [
                 ("event", "SELECT id FROM rules.event"), ("decision", "SELECT DISTINCT user_id FROM rules.decision"),
                 ("inbox", "SELECT user_id FROM rules.inbox"), ("saying", "SELECT correlation FROM rules.saying"),
             ] as [(String, SQL)] {
-                left[table] = try await pool.query(statement).map { try $0.decode(String.self, at: 0) }.sorted()
+                left[table] = try await pool.query(pending).map { try $0.decode(String.self, at: 0) }.sorted()
             }
             let names = ["new", "old", "older", "scheduled", "gathered", "released", "kept"]
             for table in ["outcome", "receipt"] {
@@ -79,17 +79,17 @@ import Testing
 
     static func sweeper(_ pool: PostgresPool, step: Int = 2, now: Timestamp = now) -> Sweeper {
         Sweeper(
-            remnants: RemnantStore(pool: pool), history: HistoryStore(pool: pool, step: step), terms: terms,
+            tombstones: TombstoneStore(pool: pool), history: HistoryStore(pool: pool, step: step), terms: terms,
             pause: .zero, now: { now }, logger: Logger(label: "tests"))
     }
 
-    @Test func `what is old goes from every table, and what is needed stays until it is not`() async throws {
+    @Test func `old rows are deleted from every table, and rows in use are kept`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let archive = Archive(pool: pool)
             try await archive.add("new", steps: [29])
             try await archive.add("old", steps: [31])
             try await archive.add("older", steps: [91])
-            // Waits since long ago; is gathered; was let go lately; came into the inbox when it was due.
+            // Held for long; in a digest; released recently; put into the inbox when due.
             try await archive.add("scheduled", steps: [200])
             try await archive.wait("scheduled")
             try await archive.add("gathered", steps: [200])
@@ -112,11 +112,11 @@ import Testing
             #expect(first["receipt"] == history)
             #expect(first["inbox"] == ["kept", "new", "old"])
             #expect(first["saying"] == ["kept", "new", "old", "scheduled"])
-            // All steps of what was let go are told, the first one too.
+            // All decisions of a released notification are shown, also the first.
             #expect(
                 try await pool.query("SELECT count(*) FROM rules.decision WHERE user_id = 'released'").single(Int.self)
                     == 2)
-            // Doing it again finds nothing.
+            // A second run finds nothing.
             try await Self.sweeper(pool).sweep()
             #expect(try await archive.left() == first)
 
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `steps go from the oldest on, no further than what is old, and one process takes them`() async throws {
+    @Test func `deletion starts at the oldest row, ends at the retention limit, and has one worker`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let archive = Archive(pool: pool)
             for days in 28...34 { try await archive.add("\(days)", steps: [days]) }
@@ -143,27 +143,27 @@ import Testing
             #expect(deleted == [2, 2, 1])
             #expect(try await archive.left()["decision"] == ["28", "29"])
             try await pool.transaction { transaction in
-                try await transaction.execute(Turn.history.alone)
+                try await transaction.execute(AdvisoryLock.history.alone)
                 #expect(try await store.advance(.event, after: nil, Self.terms, now: Self.now) == nil)
             }
         }
     }
 
-    @Test func `an event that comes again while it is known is not decided again, without its outcomes too`()
+    @Test func `a repeated event is not decided again while its row exists, even without outcomes`()
         async throws
     {
-        try await DecisionStoreTests().withHouse { (house: DecisionStoreTests.House) async throws in
-            #expect(try await house.happen("a") == [["1"]])
-            // The worst moment to come again: its decision went, the event not yet.
-            try await house.pool.execute("DELETE FROM rules.decision")
-            #expect(try await house.happen("a") == [[]])
-            #expect(try await RulesDatabase.counts(house.pool) == [1, 0, 0])
+        try await DecisionStoreTests().withFixture { (fixture: DecisionStoreTests.DecisionFixture) async throws in
+            #expect(try await fixture.handleEvent("a") == [["1"]])
+            // The worst case: the decision is deleted, the event is not.
+            try await fixture.pool.execute("DELETE FROM rules.decision")
+            #expect(try await fixture.handleEvent("a") == [[]])
+            #expect(try await RulesDatabase.counts(fixture.pool) == [1, 0, 0])
         }
     }
 
-    /// Tables that are too large to be read through, most of them not old.
+    /// Fills tables so that a sequential scan is too slow; most rows are not old.
     static func fillMuch(_ pool: PostgresPool) async throws {
-        let statements: [SQL] = [
+        let pendingNotifications: [SQL] = [
             """
             INSERT INTO rules.event SELECT md5('e' || n)::uuid, 'test', '/up', n::text, 't', md5('s')::uuid,
                 now() - n * interval '1 minute' FROM generate_series(1, 60000) AS n
@@ -210,26 +210,26 @@ import Testing
             FROM generate_series(1, 30000) AS n
             """,
         ]
-        for statement in statements { try await pool.execute(statement) }
+        for pending in pendingNotifications { try await pool.execute(pending) }
         try await pool.execute("ANALYZE")
     }
 
-    static func plan(_ statement: SQL, _ pool: PostgresPool) async throws -> String {
-        try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
+    static func plan(_ pending: SQL, _ pool: PostgresPool) async throws -> String {
+        try await pool.query("EXPLAIN \(pending)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
     }
 
-    @Test func `what is old is found by an index, among much that is not`() async throws {
+    @Test func `old rows are found by an index among many newer ones`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await Self.fillMuch(pool)
             let past = Date.now.addingTimeInterval(-86_400 * 30)
             let place = past.addingTimeInterval(-3600)
             for table in HistoryStore.Table.allCases {
-                for statement in [
+                for pending in [
                     HistoryStore.end(of: 1000, table, after: place, past: past),
                     HistoryStore.end(of: 1000, table, after: nil, past: past),
                     HistoryStore.deletion(table, after: place, until: past, past: past, now: .now),
                 ] {
-                    let plan = try await Self.plan(statement, pool)
+                    let plan = try await Self.plan(pending, pool)
                     #expect(!plan.contains("Seq Scan"), "\(table):\n\(plan)")
                 }
             }

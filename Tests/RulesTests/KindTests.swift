@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// Rules for tokens that are not for alerts, and for whoever follows something at a provider.
+/// Rules for other push types than alerts, and for broadcast channels, topics and conditions.
 @Suite struct KindTests {
     static let example =
         #"{ users: [1], game: { id: g-1, channel: "dHN0", ends: "2026-03-31T09:00:00Z", end_seconds: 1767225600, score: 3 }, team: red }"#
@@ -49,7 +49,7 @@ import Testing
           stale-date: { at: game.ends, after: 1m }, relevance-score: "{{game.score}}", input-push-token: true } }
         """
 
-    @Test func `a start has its words as an alert and the rest in Apple's names`() throws {
+    @Test func `a Live Activity start has an alert, and its other fields under Apple's names`() throws {
         let draft = try Self.draft(Self.file(say: Self.start, how: "{ as: live-activity, sound: horn.caf }"))
         #expect(draft.content.title == "red plays")
         #expect(draft.content.sound == nil)
@@ -60,21 +60,21 @@ import Testing
             "input-push-token": 1, "alert": ["sound": "horn.caf"],
         ]
         #expect(draft.content.apns?.payload == ["aps": aps])
-        #expect(draft.isNoise && !draft.policy.inbox && draft.policy.quietHours == .bypass)
+        #expect(draft.isUserVisible && !draft.policy.inbox && draft.policy.quietHours == .bypass)
     }
 
-    @Test func `an update is of one activity, asks nobody, and is ordered by when it happened`() throws {
+    @Test func `a Live Activity update skips the recipient's policy and carries the event's time`() throws {
         let text = Self.file(
             say: #"{ live-activity: { event: update, content-state: { score: "{{game.score}}" } } }"#,
             how: #"{ as: live-activity, scope: "{{game.id}}", apns: { payload: { aps: { relevance-score: 9 } } } }"#)
         let draft = try Self.draft(text)
-        #expect(!draft.isNoise && draft.scope == "g-1")
+        #expect(!draft.isUserVisible && draft.scope == "g-1")
         let aps: JSONValue = [
             "event": "update", "timestamp": 1000, "content-state": ["score": 3], "relevance-score": 9,
         ]
         #expect(draft.content.apns?.payload == ["aps": aps])
         #expect(draft.content.title == nil && !draft.content.silent)
-        // An event that does not say when it happened happened now.
+        // An event without a time uses the current time.
         let now = try Self.draft(text, at: nil)
         #expect(now.content.apns?.payload?[path: "aps.timestamp"] == 2)
         let sent = draft.notifications(about: event("game.changed", app: "test", Self.data), arrivedAt: .now)
@@ -82,7 +82,7 @@ import Testing
         #expect(try sent.map { try Notification.decode(wireBody: $0.wireBody()) } == sent)
     }
 
-    @Test func `an end leaves the screen when its rule says so`() throws {
+    @Test func `a Live Activity end carries the rule's dismissal date`() throws {
         func dismissal(_ moment: String) throws -> JSONValue? {
             try Self.draft(
                 Self.file(
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: Others
 
-    @Test func `a call carries data and payload to its own tokens, and hurries on other phones`() throws {
+    @Test func `a call goes to VoIP tokens, and to Android with high priority`() throws {
         let draft = try Self.draft(
             Self.file(
                 say: #"{ data: { call: "{{game.id}}" }, payload: { caller: "{{team}}" } }"#,
@@ -108,7 +108,7 @@ import Testing
                     data: ["call": "g-1"], silent: true,
                     apns: APNsOverride(headers: ["apns-push-type": "voip"], payload: ["caller": "red"]),
                     fcm: FCMOverride(message: ["android": ["priority": "HIGH", "ttl": "0s"]])))
-        #expect(draft.isNoise && !draft.policy.inbox && draft.policy.quietHours == .inbox)
+        #expect(draft.isUserVisible && !draft.policy.inbox && draft.policy.quietHours == .inbox)
     }
 
     @Test(
@@ -125,7 +125,7 @@ import Testing
                 ["container-identifier": "a", "domain": "red"]
             ),
         ] as [(String, String, String, JSONValue?)])
-    func `each kind has its push type and what it is made of`(
+    func `each kind has its push type and its required content`(
         how: String, say: String, pushType: String, payload: JSONValue?
     ) throws {
         let content = try Self.draft(Self.file(say: say, how: how)).content
@@ -134,14 +134,14 @@ import Testing
         #expect(content.title == nil && content.body == nil)
     }
 
-    @Test func `every kind but the plain ones has a push type of its own`() {
-        let kinds = Rule.Manner.Kind.allCases
+    @Test func `every kind but alert, silent and badge has its own push type`() {
+        let kinds = Rule.DeliveryOptions.Kind.allCases
         #expect(Set(kinds.compactMap(\.pushType)).count == kinds.count - 3)
     }
 
-    // MARK: What is followed
+    // MARK: Channels, topics and conditions
 
-    @Test func `a channel, a topic and a condition are one message without anybody's name`() throws {
+    @Test func `a channel, a topic and a condition each get one message without a user id`() throws {
         let update = #"{ live-activity: { event: update, content-state: { n: 1 } } }"#
         func sent(_ to: String, _ say: String, _ how: String) throws -> [PushProtocol.Notification] {
             try Self.draft(Self.file(to: to, say: say, how: how)).notifications(
@@ -151,23 +151,23 @@ import Testing
             #"{ channel: "{{game.channel}}", environment: development }"#, update, "{ as: live-activity }")
         #expect(channel.count == 1 && channel[0].recipients.isEmpty && channel[0].audience == nil)
         #expect(channel[0].lane == .interactive)
-        #expect(channel[0].broadcast?.followed == .channel(ChannelID(rawValue: "dHN0")!, .development))
+        #expect(channel[0].broadcast?.destination == .channel(ChannelID(rawValue: "dHN0")!, .development))
         let topic = try sent(#"{ fcm-topic: "team-{{team}}" }"#, "{ body: Hi }", "{ lane: bulk }")
-        #expect(topic[0].broadcast?.followed == .topic(FCMTopic(rawValue: "team-red")!))
+        #expect(topic[0].broadcast?.destination == .topic(FCMTopic(rawValue: "team-red")!))
         let condition = "'red' in topics && !('blue' in topics)"
         let both = try sent(
             #"{ fcm-condition: "'{{team}}' in topics && !('blue' in topics)" }"#, "{ body: Hi }", "{ as: alert }")
-        #expect(both[0].broadcast?.followed == .condition(FCMCondition(rawValue: condition)!))
+        #expect(both[0].broadcast?.destination == .condition(FCMCondition(rawValue: condition)!))
         for message in channel + topic + both {
             #expect(try Notification.decode(wireBody: message.wireBody()) == message)
         }
-        // The same event says the same to the same.
+        // The same event gives the same notification id.
         #expect(
             try sent(#"{ fcm-topic: "team-{{team}}" }"#, "{ body: Hi }", "{ lane: bulk }")[0].broadcast
                 == topic[0].broadcast)
     }
 
-    @Test func `what a provider would not take for a name is the event's mistake`() throws {
+    @Test func `a channel or topic name that the provider refuses is an event error`() throws {
         let rules = try parse(Self.file(to: #"{ fcm-topic: "{{team}}" }"#, say: "{ body: Hi }", how: "{ lane: bulk }"))
         var data = Self.data.object ?? [:]
         data["team"] = "the reds"
@@ -177,16 +177,16 @@ import Testing
         ) { try rules.evaluate(event("game.changed", app: "test", .object(data))) }
     }
 
-    @Test func `who follows something is asked nothing, and one decision stands for all`() throws {
+    @Test func `a broadcast skips recipient policies and stores one decision`() throws {
         let rules = try parse(
             Self.file(to: #"{ fcm-topic: "{{team}}" }"#, say: "{ body: Hi }", how: "{ lane: bulk }"))
         let happened = event("game.changed", app: "test", Self.data)
         let one = EventCase(happened, ruleSet: rules, arrivedAt: .now, drafts: try rules.evaluate(happened))
         var people: [PersonKey: Person] = [:]
-        let ruled = one.judge(&people, ItemNews(), now: .now)
-        #expect(ruled.map(\.judgement) == [Judgement(answer: .push, reason: .broadcast)])
-        #expect(ruled.map(\.person.user.rawValue) == ["(FCM topic red)"])
-        #expect(ruled[0].notification == one.statements[0].broadcast?.notification)
+        let decided = one.decide(&people, ItemState(), now: .now)
+        #expect(decided.map(\.decision) == [RuleDecision(answer: .push, reason: .broadcast)])
+        #expect(decided.map(\.person.user.rawValue) == ["(FCM topic red)"])
+        #expect(decided[0].notification == one.pendingNotifications[0].broadcast?.notification)
         #expect(one.asked.isEmpty && one.charged.isEmpty)
     }
 
@@ -196,27 +196,27 @@ import Testing
         ("{ body: B }", "{ as: voip }", "11: rules.only.say.body: “as: voip” has no “body”"),
         (
             "{ payload: { aps: {} } }", "{ as: voip }",
-            "11: rules.only.say.payload: “aps” follows from “as”; what stands here stands beside it"
+            "11: rules.only.say.payload: “as” sets “aps”; the payload has only the members beside it"
         ),
         ("{ data: { n: 1 } }", "{ as: widgets }", "11: rules.only.say.data: “as: widgets” has no “data”"),
         (
             "{ body: B, payload: { n: 1 } }", "{ as: alert }",
-            "11: rules.only.say.payload: “as: alert” has no payload of its own; “data” is for the app"
+            "11: rules.only.say.payload: “as: alert” takes no “payload”; use “data”"
         ),
         (
             "{ body: B }", "{ scope: s }",
-            "12: rules.only.how.scope: a person has one token for what “as: alert” shows on a device: there is no “scope”"
+            "12: rules.only.how.scope: “as: alert” takes no “scope”: a device has one token for it"
         ),
         ("{}", "{ as: voip, sound: s }", "12: rules.only.how.sound: “as: voip” has no “sound”"),
         ("{}", "{ as: location, badge: 1 }", "12: rules.only.how.badge: “as: location” has no “badge”"),
         (
             "{ body: B }", "{ apns: { headers: { apns-push-type: voip } } }",
-            "12: rules.only.how.apns.headers.apns-push-type: the push type follows from “as” under “how”: “as: voip”"
+            "12: rules.only.how.apns.headers.apns-push-type: set the push type with “as” under “how”"
         ),
         ("{}", "{ as: mdm }", "8: rules.only: “as: mdm” needs “mdm” in the “payload” under “say”"),
         (
             "{ payload: { mdm: a, b: c } }", "{ as: mdm }",
-            "11: rules.only.say.payload: a device is woken for its management by “mdm” alone"
+            "11: rules.only.say.payload: an MDM payload has only “mdm”"
         ),
         (
             "{ payload: { domain: a } }", "{ as: file-provider }",
@@ -228,7 +228,7 @@ import Testing
         ),
         (
             "{ live-activity: { event: update, content-state: {} } }", "{ as: voip }",
-            "11: rules.only.say.live-activity: what is said to a Live Activity needs “as: live-activity” under “how”"
+            "11: rules.only.say.live-activity: “live-activity” needs “as: live-activity” under “how”"
         ),
         (
             "{ live-activity: { event: pause } }", "{ as: live-activity }",
@@ -269,7 +269,7 @@ import Testing
             "11: rules.only.say.live-activity.contnet-state: unknown key; did you mean “content-state”?"
         ),
     ])
-    func `what does not fit the kind is named by its line and key`(say: String, how: String, problem: String) {
+    func `a field that does not fit the kind is reported with line and key`(say: String, how: String, problem: String) {
         let text = Self.file(say: say, how: how)
         let problems = Self.problems(text)
         #expect(problems == ["test.yaml:\(problem)"])
@@ -278,7 +278,7 @@ import Testing
     @Test(arguments: [
         (
             #"{ channel: "{{game.channel}}" }"#, "{ body: B }", "{ as: alert }",
-            "8: rules.only: a broadcast channel is for “as: live-activity” with “event: update” or “end”: it starts none"
+            "8: rules.only: a broadcast channel takes only “as: live-activity” with “event: update” or “event: end”"
         ),
         (
             #"{ channel: "{{team}}!" }"#, "{ live-activity: { event: end } }", "{ as: live-activity }",
@@ -286,49 +286,49 @@ import Testing
         ),
         (
             "{ fcm-topic: a, environment: production }", "{ body: B }", "{ as: alert }",
-            "10: rules.only.to.environment: FCM has one environment; channels have two"
+            "10: rules.only.to.environment: only a “channel” takes an “environment”"
         ),
         (
             "{ fcm-topic: a, channel: b }", "{ body: B }", "{ as: alert }",
-            "10: rules.only.to: it is one of channel, fcm-topic, fcm-condition"
+            "10: rules.only.to: set exactly one of channel, fcm-topic, fcm-condition"
         ),
         (
             "[{ fcm-topic: a }, { users: users }]", "{ body: B }", "{ as: alert }",
-            "10: rules.only.to.0: what is followed stands alone: the provider alone knows who follows it"
+            "10: rules.only.to.0: no other recipients can be added: only the provider knows the subscribers"
         ),
         (
             "{ fcm-topic: a }", "{ data: { n: 1 } }", "{ as: voip }",
-            "8: rules.only: FCM's topics are for “as: alert” and “as: silent”"
+            "8: rules.only: FCM topics take only “as: alert” and “as: silent”"
         ),
         (
             "{ fcm-condition: \"'a' in topic\" }", "{ body: B }", "{ as: alert }",
             "10: rules.only.to.fcm-condition: with an example of game.changed: the name is not \(FCMCondition.rule)"
         ),
     ])
-    func `what cannot be followed so is refused`(to: String, say: String, how: String, problem: String) {
+    func `an unsupported broadcast is refused`(to: String, say: String, how: String, problem: String) {
         #expect(Self.problems(Self.file(to: to, say: say, how: how)) == ["test.yaml:\(problem)"])
     }
 
     @Test(arguments: [
         (
             "{ hold-for: 1h }",
-            "13: rules.only.policy.hold-for: “as: voip” is now or never: it is not held, summed up or kept"
+            "13: rules.only.policy.hold-for: “as: voip” is sent at once or not at all, so this key does not apply"
         ),
         (
             "{ quiet-hours: hold }",
-            "13: rules.only.policy.quiet-hours: what is now or never is told in quiet hours (bypass) or not (inbox)"
+            "13: rules.only.policy.quiet-hours: a kind that is sent at once takes only bypass or inbox"
         ),
-        ("{ presence: thread }", "13: rules.only.policy.presence: “as: voip” has no thread to look at"),
+        ("{ presence: thread }", "13: rules.only.policy.presence: “as: voip” has no thread; use “presence: app”"),
     ])
-    func `what cannot wait has no policy of waiting`(policy: String, problem: String) {
+    func `a kind that cannot be delayed has no delaying policy`(policy: String, problem: String) {
         #expect(Self.problems(Self.file(say: "{}", how: "{ as: voip }", policy: policy)) == ["test.yaml:\(problem)"])
     }
 
-    @Test func `what nobody hears has no policy`() {
+    @Test func `a kind that is not user-visible has no policy`() {
         let update = "{ live-activity: { event: update, content-state: {} } }"
         #expect(
             Self.problems(Self.file(say: update, how: "{ as: live-activity }", policy: "{ type: calls }")) == [
-                "test.yaml:13: rules.only.policy: only what makes noise has a policy: “as: live-activity” needs none here"
+                "test.yaml:13: rules.only.policy: “as: live-activity” takes no policy here: it does not alert the user"
             ])
     }
 

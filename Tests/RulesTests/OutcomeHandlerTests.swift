@@ -2,8 +2,8 @@ import Foundation
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -20,7 +20,7 @@ import Testing
         return Delivery(inbound: inbound, message: message)
     }
 
-    @Test func `outcomes are refused that name another origin than their routing key`() async throws {
+    @Test func `outcomes whose origin differs from their routing key are refused`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = OutcomeHandler(store: OutcomeStore(pool: pool))
             let body = try outcomes([]).wireBody()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `every answer is kept, once, however often it comes`() async throws {
+    @Test func `a repeated outcome is stored once`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = OutcomeHandler(store: OutcomeStore(pool: pool))
             let (notification, device) = (UUID(), UUID())
@@ -54,7 +54,7 @@ import Testing
                     outcome(.throttled(reason: "TooManyRequests")), outcome(.accepted(id: "x")),
                     outcome(.skipped(reason: "no-device"), device: nil),
                     outcome(.rejected(reason: "a\0'b", suspectToken: true)),
-                    // Not decided here.
+                    // No decision exists for this one.
                     Outcome(notification: UUID(), device: device, answer: .expired, at: at, registeredAt: nil),
                 ]))
             let empty = try delivery(outcomes([]))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a database that is away is an outage`() async throws {
+    @Test func `an unreachable database is an outage`() async throws {
         let configuration = try PostgresConfiguration(
             url: "postgresql://nobody@127.0.0.1:1/none", checkoutTimeout: .milliseconds(100), applicationName: "tests")
         try await TestDatabase.withPool(configuration) { pool in
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `the service's role may do what the service does, and no more`() async throws {
+    @Test func `the service's database role has exactly the rights that the service needs`() async throws {
         try await RulesDatabase.withPool { pool in
             let rights: [String] = try await pool.query(
                 """

@@ -5,7 +5,7 @@ import Yams
 
 @testable import Rules
 
-/// Event patterns as Amazon EventBridge documents them.
+/// Event patterns as documented in Amazon EventBridge: comparison operators.
 @Suite struct PatternTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var pattern: String
@@ -94,19 +94,19 @@ import Yams
             pattern: "{ answer: [yes] }", matching: [#"{"answer":"yes"}"#], refusing: [#"{"answer":true}"#]),
     ]
 
-    @Test(arguments: cases) func `matches what it should and nothing else`(example: Case) throws {
+    @Test(arguments: cases) func `a pattern matches its matching events only`(example: Case) throws {
         let pattern = try pattern(example.pattern)
         for text in example.matching { #expect(pattern.matches(try json(text)), "\(text)") }
         for text in example.refusing { #expect(!pattern.matches(try json(text)), "\(text)") }
     }
 
-    @Test func `large integers are told apart`() throws {
+    @Test func `large integers are distinguished`() throws {
         let pattern = try pattern("{ a: [9007199254740993] }")
         #expect(pattern.matches(["a": 9_007_199_254_740_993]))
         #expect(!pattern.matches(["a": 9_007_199_254_740_992]))
     }
 
-    @Test func `only rules about an event's type are looked at`() throws {
+    @Test func `only rules for the event's type are tried`() throws {
         let rules = (0..<1000).map { index in
             Rule(
                 name: "r\(index)", when: .init(events: ["type.\(index)"], data: nil, attributes: nil),
@@ -117,7 +117,7 @@ import Yams
         #expect(ruleSet.rules(for: event("type.x", ["users": [1]])).isEmpty)
     }
 
-    @Test func `a rule can ask for an event's source and subject`() throws {
+    @Test func `a rule can match an event's source and subject`() throws {
         let ruleSet = try parse(
             ruleFile(when: "{ event: thing.happened, source: [{ prefix: /hr }], subject: [{ exists: false }] }"))
         #expect(ruleSet.rules(for: event("thing.happened", source: "/hr/leave", [:])).count == 1)

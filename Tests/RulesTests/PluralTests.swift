@@ -3,9 +3,9 @@ import Testing
 
 @testable import Rules
 
-/// Numbers of things, said as each language says them.
+/// Plural forms by language.
 @Suite struct PluralTests {
-    /// Samples of the Unicode CLDR for the cardinal rules, as far as whole numbers go: the numbers of each form.
+    /// Integer samples of each cardinal plural form, from Unicode CLDR.
     static let samples: [(language: String, forms: [PluralCategory: [Int64]])] = [
         ("ja", [.other: [0, 1, 2, 100]]), ("zh-Hant-HK", [.other: [0, 1, 7]]),
         ("en", [.one: [1], .other: [0, 2, 11, 21, 101]]), ("de-CH", [.one: [1], .other: [0, 2, 21]]),
@@ -44,7 +44,7 @@ import Testing
         return try #require(PluralRules(language), "\(tag)")
     }
 
-    @Test func `each number has the form that its language gives it`() throws {
+    @Test func `each number has its language's plural form`() throws {
         for (tag, forms) in Self.samples {
             let rules = try Self.rules(tag)
             for (form, numbers) in forms {
@@ -64,12 +64,12 @@ import Testing
         ("ru", 1.5, .other), ("pl", 1.5, .other), ("cs", 1.5, .many), ("lt", 1.5, .many), ("hr", 1.1, .one),
         ("sl", 1.5, .few), ("he", 0.5, .one), ("is", 0.1, .one), ("lv", 0.1, .one), ("lv", 1.11, .zero),
         ("ro", 1.5, .few), ("en", 1.0, .one), ("ar", 1.5, .other),
-    ]) func `parts of things have forms too`(tag: String, number: Double, form: PluralCategory) throws {
+    ]) func `fractions have plural forms`(tag: String, number: Double, form: PluralCategory) throws {
         let operands = try #require(PluralOperands(.double(number)))
         #expect(try Self.rules(tag).category(operands) == form)
     }
 
-    @Test func `no language has a form that its rules never give, and all give what they have`() throws {
+    @Test func `every language's declared forms are exactly those that its rules return`() throws {
         for (tag, _) in Self.samples {
             let rules = try Self.rules(tag)
             var given = Set((0...200).compactMap { PluralOperands(.int($0)).map(rules.category) })
@@ -87,14 +87,14 @@ import Testing
     // MARK: In templates
 
     func said(_ template: String, _ number: JSONValue, in language: String = "en") throws -> String {
-        let scope = Scope(root: ["n": number, "who": "Pat", "list": [1, 2]], voice: .plain)
+        let scope = Scope(root: ["n": number, "who": "Pat", "list": [1, 2]], localization: .plain)
         return try Template(template, in: Language(language)).render(scope)
     }
 
     static let requests =
         "{{#plural(n)}}{{#one}}1 request{{/one}}{{#other}}{{n}} requests of {{who}}{{/other}}{{/plural(n)}} waits"
 
-    @Test func `a section says the form of its number, and sees everything around it`() throws {
+    @Test func `a plural section renders the number's form and can use outer variables`() throws {
         #expect(try said(Self.requests, 1) == "1 request waits")
         #expect(try said(Self.requests, 3) == "3 requests of Pat waits")
         #expect(try said(Self.requests, 21, in: "en-GB") == "21 requests of Pat waits")
@@ -107,19 +107,19 @@ import Testing
         let counted =
             "{{#plural(count(list))}}{{#one}}one{{/one}}{{#other}}{{count(list)}}{{/other}}{{/plural(count(list))}}"
         #expect(try said(counted, 1) == "2")
-        // Two of them, one in the other.
+        // Two nested sections.
         #expect(
             try said(
                 "\(Self.requests), {{#plural(n)}}{{#other}}{{#plural(n)}}{{#one}}a{{/one}}{{#other}}b{{/other}}{{/plural(n)}}{{/other}}{{/plural(n)}}",
                 1) == "1 request waits, a")
     }
 
-    @Test func `a form that does not stand there is the other one`() throws {
+    @Test func `a missing form falls back to other`() throws {
         let text = "{{#plural(n)}}{{#zero}}none{{/zero}}{{#other}}some{{/other}}{{/plural(n)}}"
         #expect(try [0, 1, 2, 11].map { try said(text, .int($0), in: "ar") } == ["none", "some", "some", "some"])
     }
 
-    @Test func `what is no number is the event's mistake`() throws {
+    @Test func `a value that is not a number is an event error`() throws {
         #expect(throws: RenderError.Problem.unsuitable(path: "n", expected: "a number")) {
             try said(Self.requests, "3")
         }
@@ -131,39 +131,39 @@ import Testing
     @Test(arguments: [
         (
             "{{#plural(n)}}{{#one}}1{{/one}}{{/plural(n)}}", "en",
-            "{{#plural(n)}} needs {{#other}}…{{/other}}, for every number that has no form of its own"
+            "{{#plural(n)}} needs {{#other}}…{{/other}} for all remaining numbers"
         ),
         (
             "{{#plural(n)}}{{#few}}1{{/few}}{{#other}}2{{/other}}{{/plural(n)}}", "de",
-            "“few” is no form of numbers in de, which has one, other"
+            "“few” is not a plural form of de, which has one, other"
         ),
         (
             "{{#plural(n)}}{{#one}}1{{/one}}{{#other}}2{{/other}}{{/plural(n)}}", "ja",
-            "“one” is no form of numbers in ja, which has other"
+            "“one” is not a plural form of ja, which has other"
         ),
         (
             "{{#plural(n)}}{{#ohter}}2{{/ohter}}{{/plural(n)}}", "en",
-            "“ohter” is no form of numbers in en, which has one, other"
+            "“ohter” is not a plural form of en, which has one, other"
         ),
         (
             "{{#plural(n)}}{{^one}}2{{/one}}{{/plural(n)}}", "en",
-            "in a plural there are its forms only, such as {{#other}}"
+            "a plural section contains only forms, such as {{#other}}"
         ),
         (
             "{{#plural(n)}}{{#other}}2{{/other}}{{#other}}2{{/other}}{{/plural(n)}}", "en",
-            "a form stands twice in {{#plural(n)}}"
+            "a form occurs twice in {{#plural(n)}}"
         ),
         (
             "{{plural(n)}}", "en",
-            "“plural” is for sections: {{#plural(n)}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(n)}}"
+            "“plural” needs a section: {{#plural(n)}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(n)}}"
         ),
         ("{{#plural_other(n)}}{{/plural_other(n)}}", "en", "there is no filter “plural_other”"),
-    ]) func `what cannot be a plural is refused`(text: String, language: String, problem: String) {
+    ]) func `an invalid plural section is refused`(text: String, language: String, problem: String) {
         let error = #expect(throws: TemplateError.self) { try Template(text, in: Language(language)) }
         #expect(error?.problem.hasPrefix(problem) == true, "\(error?.problem ?? "")")
     }
 
-    @Test func `a file's words go by their own language, whoever hears them`() throws {
+    @Test func `a text uses the plural rules of its own language, not the recipient's`() throws {
         let text = ruleFile(
             example: "{ n: 2, users: [1] }",
             say: """
@@ -177,11 +177,11 @@ import Testing
             try rules.evaluate(event("thing.happened", app: "test", ["n": 21, "users": [1]])).first)
         func body(_ language: String) throws -> String? {
             let language = try #require(Language(language))
-            return try draft.voices?.utterance(Voice(language: language, zone: .utc)).content.body
+            return try draft.localizer?.renderedText(Localization(language: language, zone: .utc)).content.body
         }
         #expect(try body("en") == "21 days")
         #expect(try body("ru") == "21 день")
-        // English words, although Ukrainian would have another form for 21.
+        // English text, although Ukrainian has another form for 21.
         #expect(try body("uk") == "21 days")
         let wrong = text.replacing("{{#few}}{{n}} дня{{/few}}{{#other}}{{n}} дней{{/other}}", with: "")
         #expect(throws: RuleFileError.self) { try parse(wrong) }

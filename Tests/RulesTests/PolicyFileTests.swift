@@ -3,9 +3,9 @@ import Testing
 
 @testable import Rules
 
-/// What a rule file says about noise, and the mistakes in it.
+/// The policy part of a rule file, and its errors.
 @Suite struct PolicyFileTests {
-    func file(_ policy: String, house: String = "", how: String = "sound: default") -> String {
+    func file(_ policy: String, defaults: String = "", how: String = "sound: default") -> String {
         """
         app: test
         zone: Europe/Berlin
@@ -15,7 +15,7 @@ import Testing
           alarm: { about: It burns, critical: true }
         caps:
           hourly: { at-most: 4, within: 1h }
-        \(house)
+        \(defaults)
         events:
           thing.happened:
             examples:
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `everything that can be said is read`() throws {
+    @Test func `all policy keys are read`() throws {
         let ruleSet = try parse(
             file(
                 """
@@ -48,8 +48,8 @@ import Testing
                     presence: thread, caps: [hourly], surplus: hold, quiet-hours: silent, hold-for: 2h, inbox: false }
                 """, how: #"thread: "{{room}}""#))
         #expect(
-            ruleSet.house
-                == HouseRules(
+            ruleSet.defaults
+                == AppDefaults(
                     zone: zone("Europe/Berlin"),
                     types: [
                         "chat": .init(about: "Messages"), "news": .init(about: "What is new", isOn: false),
@@ -60,19 +60,19 @@ import Testing
         #expect(policy.type == "chat")
         #expect(policy.presence == .thread)
         #expect(policy.caps == ["hourly"])
-        #expect(policy.surplus == .hold)
+        #expect(policy.overflow == .hold)
         #expect(policy.quietHours == .silent)
         #expect(policy.holdFor == .seconds(7200))
         #expect(!policy.inbox)
         let draft = try #require(
             try ruleSet.evaluate(event("thing.happened", ["users": [1], "room": 7, "family": 3, "thread": nil])).first)
         #expect(draft.mutes == ["family/3", "room/7"])
-        #expect(draft.isNoise)
+        #expect(draft.isUserVisible)
     }
 
-    @Test func `a file that says nothing of it means the usual`() throws {
+    @Test func `a file without policies has the defaults`() throws {
         let ruleSet = try parse(ruleFile())
-        #expect(ruleSet.house == HouseRules())
+        #expect(ruleSet.defaults == AppDefaults())
         #expect(ruleSet.rules.map(\.policy) == [Rule.Policy()])
     }
 
@@ -83,14 +83,14 @@ import Testing
             "{ caps: [hourli] }",
             "19 rules.only.policy.caps.0: there is no “hourli” under “caps”; did you mean “hourly”?"
         ),
-        ("{ surplus: hold }", "19 rules.only.policy.surplus: without “caps” there is no surplus"),
+        ("{ surplus: hold }", "19 rules.only.policy.surplus: “surplus” needs “caps”"),
         (
             "{ caps: [hourly], inbox: false }",
-            "19 rules.only.policy.inbox: what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”"
+            "19 rules.only.policy.inbox: notifications over a cap would be lost; use “inbox: true” or “surplus: hold”"
         ),
         (
             "{ quiet-hours: inbox, inbox: false }",
-            "19 rules.only.policy.inbox: what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”"
+            "19 rules.only.policy.inbox: notifications in quiet hours would be lost; use “hold” or “silent”"
         ),
         (
             "{ presence: threads }",
@@ -98,22 +98,22 @@ import Testing
         ),
         (
             "{ presence: thread }",
-            "19 rules.only.policy: “presence: thread” needs the “thread” that this is about, under “how”"
+            "19 rules.only.policy: “presence: thread” needs a “thread” under “how”"
         ),
         (
             "{ hold-for: soon }",
-            "19 rules.only.policy.hold-for: expected a number of s, m, h or d, such as 90s, 30m, 24h or 7d"
+            "19 rules.only.policy.hold-for: expected a duration such as 90s, 30m, 24h or 7d"
         ),
         (
             "{ type: alarm, caps: [hourly] }",
-            "19 rules.only.policy.caps: “alarm” is critical: it is pushed past mutes, presence, caps and quiet hours"
+            "19 rules.only.policy.caps: “alarm” is critical, so this key does not apply"
         ),
         (
             #"{ mutes: ["room/{{rom}}"] }"#,
             "19 rules.only.policy.mutes: no example of the event has “rom”; did you mean “room”?"
         ),
     ])
-    func `a mistake is named where it stands`(policy: String, problem: String) {
+    func `an error in a policy is reported with line and key`(policy: String, problem: String) {
         let found = problems(file(policy))
         #expect(found.map { $0.replacing(".mutes.0:", with: ".mutes:") } == [problem])
     }
@@ -121,10 +121,10 @@ import Testing
     @Test(arguments: [
         ("  daily: { at-most: 0, within: 1d }", "9 caps.daily.at-most: expected a whole number from 1 to 100"),
         ("  daily: { at-most: 5 }", "9 caps.daily: “within” is missing"),
-        ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name is of letters, digits, “_” and “-”"),
+        ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name has only letters, digits, “_” and “-”"),
     ])
-    func `so is one that is about everybody`(house: String, problem: String) {
-        #expect(problems(file("{ caps: [hourly] }", house: house)) == [problem])
+    func `an error in an app-wide setting is reported with line and key`(defaults: String, problem: String) {
+        #expect(problems(file("{ caps: [hourly] }", defaults: defaults)) == [problem])
     }
 
     @Test func `zones and types are checked`() {
@@ -135,19 +135,19 @@ import Testing
             problems(text) == [
                 "2 zone: “CET+1” is not a zone of the tz database, such as Europe/Berlin or UTC",
                 "4 types.chat: “about” is missing",
-                "6 types.alarm: a critical type cannot be off: nobody can switch it on",
+                "6 types.alarm: a critical type is always on; remove “default: off”",
             ])
     }
 
     @Test(arguments: [
-        ("{ as: silent, badge: 1 }", "a silent push shows nothing: a badge alone is “as: badge-only”"),
+        ("{ as: silent, badge: 1 }", "a silent push cannot have a badge; use “as: badge-only”"),
         ("{ as: badge-only }", "“as: badge-only” needs a “badge”, under “how” or in “to”"),
         (
             "{ as: badge-only, badge: 1, sound: default }",
-            "a badge is only a number: it cannot have words, a sound or an interruption level"
+            "“as: badge-only” cannot have texts, a sound or an interruption level"
         ),
     ])
-    func `a badge alone is a number and nothing else`(how: String, problem: String) {
+    func `a badge-only rule has a number and nothing else`(how: String, problem: String) {
         let text = file("{}", how: "").replacing("how: {  }", with: "how: \(how)").replacing(
             "    say: { body: Hello }\n", with: ""
         )
@@ -158,6 +158,6 @@ import Testing
         #expect(problems(sound + "\n    policy: { presence: app }").count == 1)
         let draft = try? parse(sound).evaluate(event("thing.happened", ["users": [1]])).first
         #expect(draft?.content == .init(badge: 1))
-        #expect(draft?.isNoise == false)
+        #expect(draft?.isUserVisible == false)
     }
 }

@@ -2,12 +2,12 @@ import AMQP
 import Logging
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// What is kept until the broker has it.
+/// Publishing with a result for each message.
 @Suite struct PostingTests {
     @Test func `each message has its own result`() async throws {
         let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])

@@ -1,36 +1,36 @@
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// A person switches off while events are on their way.
+/// A user disables a type while events are being handled.
 @Suite(.timeLimit(.minutes(8))) struct PreferenceRaceTests {
-    @Test func `an event in flight is pushed or left to the inbox, by what held when it was decided, and never both`()
+    @Test func `an event in flight is pushed or kept in the inbox, by the preference at its decision`()
         async throws
     {
-        try await DecisionStoreTests().withHouse(
+        try await DecisionStoreTests().withFixture(
             DecisionStoreTests.rules.replacing("caps: hourly, ", with: "")
-        ) { (house: DecisionStoreTests.House) async throws in
+        ) { (fixture: DecisionStoreTests.DecisionFixture) async throws in
             var ends: Set<String> = []
             for round in 0..<30 {
-                try await house.choose(PersonalSettings())
-                let told = try await withThrowingTaskGroup(of: [String].self) { group in
+                try await fixture.setPreferences(PersonalSettings())
+                let published = try await withThrowingTaskGroup(of: [String].self) { group in
                     for number in 0..<6 {
                         group.addTask {
-                            try await house.happen("r\(round)-\(number)").joined().map { "\($0) \(number)" }
+                            try await fixture.handleEvent("r\(round)-\(number)").joined().map { "\($0) \(number)" }
                         }
                     }
                     group.addTask {
-                        try await house.choose(PersonalSettings(isOn: false))
-                        // From here on it holds.
-                        #expect(try await house.happen("r\(round)-after") == [[]])
+                        try await fixture.setPreferences(PersonalSettings(isOn: false))
+                        // The preference is committed from here on.
+                        #expect(try await fixture.handleEvent("r\(round)-after") == [[]])
                         return []
                     }
                     return try await group.reduce(into: []) { $0 += $1 }
                 }
-                let decided: [String] = try await house.pool.query(
+                let decided: [String] = try await fixture.pool.query(
                     """
                     SELECT answer || ' ' || reason FROM rules.decision JOIN rules.event ON event = key
                     WHERE id LIKE \("r\(round)-%")
@@ -38,9 +38,9 @@ import Testing
                 ).map { try $0.decode(String.self, at: 0) }
                 #expect(decided.count == 7)
                 #expect(Set(decided).isSubset(of: ["push wanted", "inbox switched-off"]), "\(decided)")
-                // What was published is what was decided, and the inbox has all of it.
-                #expect(told.count == decided.filter { $0 == "push wanted" }.count)
-                #expect(try await house.inbox() == (round + 1) * 7)
+                // Published notifications match the decisions, and the inbox has every event.
+                #expect(published.count == decided.filter { $0 == "push wanted" }.count)
+                #expect(try await fixture.inbox() == (round + 1) * 7)
                 ends.formUnion(decided)
             }
             #expect(ends.count == 2, "the race went one way only: \(ends)")

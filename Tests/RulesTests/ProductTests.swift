@@ -4,17 +4,17 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// Shipped rule files on a real database, a clock that the test moves, and what is published.
+/// Shipped rule files on a real database, with a test clock and an in-memory bus.
 struct Product: Sendable {
     let pool: PostgresPool
     let app: String
     let clock = DecisionStoreTests.Clock(moment("2026-02-26T12:00:00Z"))
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     private let handler: EventHandler
 
     static func run(_ app: String, _ body: (Product) async throws -> Void) async throws {
@@ -25,16 +25,16 @@ struct Product: Sendable {
         self.pool = pool
         self.app = app
         let clock = clock
-        shelf = RuleShelf(RuleBook([try Shipped.ruleSet(app)]))
+        currentRules = CurrentRules(RuleSets([try Shipped.ruleSet(app)]))
         handler = EventHandler(
-            shelf: shelf, store: DecisionStore(pool: pool, spread: .zero),
+            currentRules: currentRules, store: DecisionStore(pool: pool, spread: .zero),
             now: { clock.now })
     }
 
-    /// What is published about an event.
+    /// Handles an event and returns the published notifications.
     ///
-    /// - Parameter moment: when the event says that it happened.
-    func happen(
+    /// - Parameter moment: the event's `time`.
+    func handleEvent(
         _ type: String, _ data: String, id: String = UUID().uuidString, at moment: String? = nil
     ) async throws -> [PushProtocol.Notification] {
         let extra = moment.map { #","time":"\#($0)""# } ?? ""
@@ -45,17 +45,17 @@ struct Product: Sendable {
         return try verdicts[0].outbound.map { try Notification.decode(wireBody: $0.body) }
     }
 
-    /// What is published by what looks after what waits.
-    func pass() async throws -> [PushProtocol.Notification] {
+    /// Runs the workers for held and digested notifications and returns the published notifications.
+    func runWorkers() async throws -> [PushProtocol.Notification] {
         let bus = InMemoryBus(apps: [AppID(rawValue: app)!])
         let logger = Logger(label: "tests.rules")
         let clock = clock
-        try await Bundler(
-            store: DigestStore(pool: pool), shelf: shelf, now: { clock.now }, logger: logger
+        try await DigestWorker(
+            store: DigestStore(pool: pool), currentRules: currentRules, now: { clock.now }, logger: logger
         ).closeDue()
-        try await Releaser(
-            service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus,
-            courtesy: Courtesy(resting: 1), now: { clock.now },
+        try await ScheduledSendWorker(
+            service: "rules", store: HeldStore(pool: pool, spread: .zero), currentRules: currentRules, bus: bus,
+            bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now },
             logger: logger
         ).releaseDue()
         return try Lane.allCases.flatMap { lane in
@@ -65,8 +65,8 @@ struct Product: Sendable {
         }
     }
 
-    /// `answer reason` of every decision about a user, in order.
-    func story(_ user: String) async throws -> [String] {
+    /// `answer reason` of each decision about a user, in order.
+    func decisionLog(_ user: String) async throws -> [String] {
         try await pool.query(
             """
             SELECT rule || ' ' || answer || ' ' || reason FROM rules.decision WHERE user_id = \(user)
@@ -75,7 +75,7 @@ struct Product: Sendable {
         ).map { try $0.decode(String.self, at: 0) }
     }
 
-    func choose(_ settings: PersonalSettings, user: String) async throws {
+    func setPreferences(_ settings: PersonalSettings, user: String) async throws {
         let text = String(decoding: try WireCoding.encode(settings), as: UTF8.self)
         try await pool.execute(
             """
@@ -84,7 +84,7 @@ struct Product: Sendable {
             """)
     }
 
-    /// The bodies of a user's inbox, the oldest first.
+    /// The bodies in a user's inbox, oldest first.
     func inboxBodies(_ user: String) async throws -> [String] {
         try await pool.query(
             """
@@ -94,11 +94,12 @@ struct Product: Sendable {
         ).map { try $0.decode(String.self, at: 0) }
     }
 
-    /// What is published to correct badges.
+    /// Runs the badge worker and returns the published badge corrections.
     func corrections() async throws -> [PushProtocol.Notification] {
         let bus = InMemoryBus(apps: [AppID(rawValue: app)!])
         try await BadgeCorrector(
-            service: "rules", store: BadgeStore(pool: pool), shelf: RuleShelf(RuleBook([try Shipped.ruleSet(app)])),
+            service: "rules", store: BadgeStore(pool: pool),
+            currentRules: CurrentRules(RuleSets([try Shipped.ruleSet(app)])),
             bus: bus, now: { clock.now }, logger: .silent
         ).correctDue()
         return try bus.messages(in: WorkQueue.registryNotifications(.interactive).name).map {
@@ -106,7 +107,7 @@ struct Product: Sendable {
         }
     }
 
-    /// How many a user's inbox holds, and how many of them are unread.
+    /// The number of items in a user's inbox, and the number of unread ones.
     func inbox(_ user: String) async throws -> [Int] {
         let row = try #require(
             try await pool.query(
@@ -118,7 +119,7 @@ struct Product: Sendable {
     }
 }
 
-/// BaoLife's document, row by row.
+/// The requirements document of BaoLife, row by row.
 @Suite(.timeLimit(.minutes(4))) struct BaoLifeTests {
     static let triggers: [(String, String, String, String, String)] = [
         (
@@ -163,44 +164,46 @@ struct Product: Sendable {
         #expect([content.body, content.category, content.deepLink] == [text, category, link])
     }
 
-    @Test func `four an hour a person, the surplus is in the inbox`() async throws {
+    @Test func `a fifth push within an hour goes to the inbox only`() async throws {
         try await Product.run("baolife") { (product: Product) async throws in
-            var told: [Int] = []
-            for (type, data, _, _, _) in Self.triggers { told.append(try await product.happen(type, data).count) }
-            #expect(told == [1, 1, 1, 1, 0, 0, 0])
+            var counts: [Int] = []
+            for (type, data, _, _, _) in Self.triggers {
+                counts.append(try await product.handleEvent(type, data).count)
+            }
+            #expect(counts == [1, 1, 1, 1, 0, 0, 0])
             #expect(try await product.inbox("p") == [7, 7])
             product.clock.advance(.seconds(3600))
-            #expect(try await product.happen(Self.triggers[0].0, Self.triggers[0].1).count == 1)
+            #expect(try await product.handleEvent(Self.triggers[0].0, Self.triggers[0].1).count == 1)
         }
     }
 
-    @Test func `only when backgrounded, on whatever device the player is`() async throws {
+    @Test func `a player with an active session on any device gets no push`() async throws {
         try await Product.run("baolife") { (product: Product) async throws in
             let (type, data, _, _, _) = Self.triggers[0]
             func active(_ device: String) -> String { #"{"player":{"id":"p","device":"\#(device)"}}"# }
-            #expect(try await product.happen("session.active", active("phone")).isEmpty)
-            #expect(try await product.happen("session.active", active("tablet")).isEmpty)
-            #expect(try await product.happen(type, data).isEmpty)
-            #expect(try await product.happen("session.ended", active("phone")).isEmpty)
-            #expect(try await product.happen(type, data).isEmpty)
-            #expect(try await product.happen("session.ended", active("tablet")).isEmpty)
-            #expect(try await product.happen(type, data).count == 1)
-            // A connection that is lost says nothing: its lease is over by itself.
-            #expect(try await product.happen("session.active", active("phone")).isEmpty)
+            #expect(try await product.handleEvent("session.active", active("phone")).isEmpty)
+            #expect(try await product.handleEvent("session.active", active("tablet")).isEmpty)
+            #expect(try await product.handleEvent(type, data).isEmpty)
+            #expect(try await product.handleEvent("session.ended", active("phone")).isEmpty)
+            #expect(try await product.handleEvent(type, data).isEmpty)
+            #expect(try await product.handleEvent("session.ended", active("tablet")).isEmpty)
+            #expect(try await product.handleEvent(type, data).count == 1)
+            // A lost connection sends no event: its lease expires.
+            #expect(try await product.handleEvent("session.active", active("phone")).isEmpty)
             product.clock.advance(.seconds(45))
-            #expect(try await product.happen(type, data).count == 1)
+            #expect(try await product.handleEvent(type, data).count == 1)
             #expect(try await product.inbox("p") == [4, 4])
         }
     }
 }
 
-/// The Tweet app's document, row by row.
+/// The requirements document of Tweet, row by row.
 @Suite(.timeLimit(.minutes(4))) struct TweetChatTests {
     func message(_ chat: String, content: String = "Hi", name: String = "Ada Byron") -> String {
         #"{"chat":{"id":"\#(chat)"},"message":{"id":"m","content":"\#(content)"},"sender":{"id":"u-1","name":"\#(name)","username":"ada"},"members":["u-1","u-2"]}"#
     }
 
-    @Test func `the sender's name or username is the title, the message or a word for it the body`() async throws {
+    @Test func `the title is the sender's name or username, and the body the message or a placeholder`() async throws {
         let rules = try Shipped.ruleSet("tweet-chat")
         func said(_ data: String) throws -> [String?] {
             let drafts = try rules.evaluate(event("chat.message.sent", app: "tweet-chat", try json(data)))
@@ -212,26 +215,26 @@ struct Product: Sendable {
             try said(message("c-1", content: "", name: "")) == ["ada", "New message", "tweet://chat/c-1", "default"])
     }
 
-    @Test func `the badge counts what is unread, and is right everywhere when a chat is opened on one device`()
+    @Test func `opening a chat on one device corrects the unread badge on all devices`()
         async throws
     {
         try await Product.run("tweet-chat") { (product: Product) async throws in
             func badges(_ type: String, _ data: String) async throws -> [Int?] {
-                try await product.happen(type, data).flatMap { $0.recipients.map(\.badge) }
+                try await product.handleEvent(type, data).flatMap { $0.recipients.map(\.badge) }
             }
             #expect(try await badges("chat.message.sent", message("c-1")) == [1])
             #expect(try await badges("chat.message.sent", message("c-1")) == [2])
             #expect(try await badges("chat.message.sent", message("c-2")) == [3])
             let opened = #"{"reader":{"id":"u-2","device":"phone"},"chat":{"id":"c-1"}}"#
-            #expect(try await product.happen("chat.opened", opened) == [])
+            #expect(try await product.handleEvent("chat.opened", opened) == [])
             product.clock.advance(BadgeStore.pause)
             let corrections = try await product.corrections()
             #expect(corrections.map(\.content) == [Content(collapseKey: "unread")])
             #expect(corrections.flatMap(\.recipients).map(\.user) == [user("u-2")])
-            // Opening one chat clears the badge, as the document has it, although another has unread messages.
+            // The document requires that opening one chat clears the badge, even if another has unread messages.
             #expect(corrections.flatMap(\.recipients).map(\.badge) == [0])
             #expect(try await product.inbox("u-2") == [3, 0])
-            // The app is open on the phone now, so nothing is pushed, and it is unread all the same.
+            // The app is open on the phone: the message is not pushed but still counts as unread.
             #expect(try await badges("chat.message.sent", message("c-2")) == [])
             #expect(try await product.inbox("u-2") == [4, 1])
             #expect(try await badges("app.inactive", #"{"reader":{"id":"u-2","device":"phone"}}"#) == [])
@@ -248,10 +251,11 @@ struct Product: Sendable {
         }
     }
 
-    @Test func `what is read in the same batch as it was written is read, and what comes after is not`() async throws {
+    @Test func `a read event marks earlier messages of its batch as read, and no later ones`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = EventHandler(
-                shelf: RuleShelf(RuleBook([try Shipped.ruleSet("tweet-chat")])), store: DecisionStore(pool: pool))
+                currentRules: CurrentRules(RuleSets([try Shipped.ruleSet("tweet-chat")])),
+                store: DecisionStore(pool: pool))
             let batch = try [
                 ("1", "chat.message.sent", message("c-1")),
                 ("2", "chat.opened", #"{"reader":{"id":"u-2","device":"phone"},"chat":{"id":"c-1"}}"#),

@@ -10,7 +10,7 @@ import Testing
         return try rules.evaluate(event("thing.happened", app: "test", try json(data))).first?.recipients ?? []
     }
 
-    @Test func `one user, a list of users, and nobody`() throws {
+    @Test func `one user, a list of users, and no user`() throws {
         func users(_ data: String) throws -> [String] {
             try recipients("{ users: who }", example: "{ who: [1] }", data).map(\.user.rawValue)
         }
@@ -20,7 +20,7 @@ import Testing
         #expect(try users(#"{"who":[]}"#) == [])
     }
 
-    @Test func `objects are filtered and carry their own badges`() throws {
+    @Test func `recipient objects are filtered and carry their own badges`() throws {
         let to = "{ users: team, id: user.id, badge: unread, where: { role: [{ anything-but: guest }] }, except: by }"
         let example = "{ team: [{ user: { id: 1 }, role: lead, unread: 3 }], by: 9 }"
         let found = try recipients(
@@ -32,7 +32,7 @@ import Testing
         #expect(found == [.init(user: user("1"), badge: 3), .init(user: user("3"), badge: nil)])
     }
 
-    @Test func `several selectors add up, and nobody is told twice`() throws {
+    @Test func `several selectors are combined without duplicate users`() throws {
         let found = try recipients(
             "[{ users: a }, { users: b, except: [c, d] }]", example: "{ a: [1], b: [2], c: [3], d: null }",
             #"{"a":[1,2],"b":[2,3,4,5],"c":[3,4],"d":null}"#)
@@ -55,7 +55,7 @@ import Testing
                 "{ users: them, id: id, badge: n }", #"{"them":[{"id":1,"n":-1}]}"#, "to.badge",
                 .unsuitable(path: "them.0.n", expected: "a whole number from 0 to 99999")
             ),
-        ] as [(String, String, String, RenderError.Problem)]) func `what is not a user is named by its path`(
+        ] as [(String, String, String, RenderError.Problem)]) func `an invalid user is reported with its path`(
             to: String, data: String, place: String, problem: RenderError.Problem
         ) throws
     {
@@ -64,20 +64,20 @@ import Testing
         }
     }
 
-    @Test func `a crowd is told in messages of five hundred, with ids that follow from the event`() throws {
+    @Test func `recipients are split into messages of 500, with ids derived from the event`() throws {
         let rules = try parse(ruleFile())
-        let crowd = event("thing.happened", app: "test", ["users": .array((0..<1201).map { .int($0) })])
-        let draft = try #require(try rules.evaluate(crowd).first)
+        let largeAudience = event("thing.happened", app: "test", ["users": .array((0..<1201).map { .int($0) })])
+        let draft = try #require(try rules.evaluate(largeAudience).first)
         let now = Timestamp(milliseconds: 5)
-        let sent = draft.notifications(about: crowd, arrivedAt: now)
+        let sent = draft.notifications(about: largeAudience, arrivedAt: now)
         #expect(sent.map(\.recipients.count) == [500, 500, 201])
         #expect(Set(sent.map(\.trace.id)).count == 3)
         #expect(Set(sent.flatMap { $0.recipients.map(\.notification) }).count == 1201)
-        #expect(draft.notifications(about: crowd, arrivedAt: now) == sent)
+        #expect(draft.notifications(about: largeAudience, arrivedAt: now) == sent)
         #expect(sent.allSatisfy { $0.trace.correlation == "e-1" && $0.rule == "only" && $0.expiresAt == nil })
     }
 
-    @Test func `two apps that take the same event do not share ids`() throws {
+    @Test func `the same event in two apps has different ids`() throws {
         let draft = NotificationDraft(
             rule: "r", lane: .bulk, content: Content(title: "t"), expiresAfter: nil,
             recipients: [.init(user: user("1"), badge: nil)])
@@ -87,7 +87,7 @@ import Testing
         #expect(ids[0] != ids[1])
     }
 
-    @Test func `the earlier expiry holds`() throws {
+    @Test func `the earlier expiration applies`() throws {
         let soon = Date(timeIntervalSince1970: 100)
         let draft = NotificationDraft(
             rule: "r", lane: .bulk, content: Content(title: "t"), expiresAfter: .seconds(60), delivery: .atMostOnce,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// Every mistake is named by file, line and key, in words that say what to do.
+/// Each error in a rule file is reported with file, line, key and a correction.
 @Suite struct RuleFileTests {
     func problems(_ text: String, file: String = "test.yaml") -> [String] {
         do {
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `the shipped files are right`() throws {
+    @Test func `the shipped files are valid`() throws {
         #expect(
             try RuleDirectory.load(Shipped.directory).ruleSets.keys.map(\.rawValue).sorted() == [
                 "baolife", "family-portal", "hide-and-seek", "monolite-hr", "tweet-chat",
@@ -37,32 +37,32 @@ import Testing
     static let mistakes: [Mistake] = [
         Mistake("", "test.yaml:1: the file is empty"),
         Mistake("a: [", "test.yaml:2: not YAML: while parsing a flow node did not find expected node content"),
-        Mistake("app: test\napp: test", "test.yaml:1: “app” stands here more than once"),
+        Mistake("app: test\napp: test", "test.yaml:1: “app” occurs more than once"),
         Mistake("[]", "test.yaml:1: expected keys with values, not a list"),
         Mistake("app: test\nevents: {}\nrules: {}\nrulse: 1", "test.yaml:4: rulse: unknown key; did you mean “rules”?"),
         Mistake("app: test\nevents: {}", "test.yaml:1: “rules” is missing"),
         Mistake(
             "app: other\nevents: {}\nrules: {}",
-            "test.yaml:1: app: the rules of “other” belong into a file named other.yaml"),
+            "test.yaml:1: app: the rules of “other” belong in a file named other.yaml"),
         Mistake(
             "app: Te.st\nevents: {}\nrules: {}",
             "test.yaml:1: app: an app id is 1–63 characters of a–z, 0–9 and “-”, not starting with “-”"),
-        Mistake("app: 3\nevents: {}\nrules: {}", "test.yaml:1: app: expected a text, not a number; quotes make it one"),
+        Mistake("app: 3\nevents: {}\nrules: {}", "test.yaml:1: app: expected a text, not a number; put it in quotes"),
         Mistake(
             "app: test\nevents: {}\nrules: { a.b: {} }",
-            "test.yaml:3: rules.a.b: a rule's name is of letters, digits, “_” and “-”"),
+            "test.yaml:3: rules.a.b: a rule's name has only letters, digits, “_” and “-”"),
         Mistake(
             "app: test\nevents:\n  x: { example: [] }\nrules: {}",
             "test.yaml:3: events.x.example: unknown key; did you mean “examples”?"),
         Mistake(
             "app: test\nevents:\n  x: { examples: [] }\nrules: {}",
-            "test.yaml:3: events.x: “examples” needs at least one"),
+            "test.yaml:3: events.x: “examples” needs at least one example"),
         Mistake(
             "app: test\nevents:\n  x: { examples: [3] }\nrules: {}",
-            "test.yaml:3: events.x.examples.0: an example is an object, as an event's data is"),
+            "test.yaml:3: events.x.examples.0: an example must be an object, like an event's data"),
         Mistake(
             "app: test\nevents:\n  x: { examples: [{ event: 1 }] }\nrules: {}",
-            "test.yaml:3: events.x.examples.0: “event” is what rules call the event's own attributes; name it differently"
+            "test.yaml:3: events.x.examples.0: “event” is reserved for the event's attributes; rename this member"
         ),
         Mistake(
             ruleFile(when: "event: thing.hapened"),
@@ -76,7 +76,7 @@ import Testing
             "test.yaml:9: rules.only.when.date: unknown key; did you mean “data”?"),
         Mistake(
             ruleFile(when: "{ event: thing.happened, data: { name: Pat } }"),
-            "test.yaml:9: rules.only.when.data.name: what a field may be is a list, even of one: [value]"),
+            "test.yaml:9: rules.only.when.data.name: expected a list of accepted values, such as [value]"),
         Mistake(
             ruleFile(when: "{ event: thing.happened, data: { nmae: [Pat] } }"),
             "test.yaml:9: rules.only.when.data.nmae: no example of the event has “nmae”; did you mean “name”?"),
@@ -103,7 +103,7 @@ import Testing
         ),
         Mistake(
             ruleFile(when: "{ event: thing.happened, data: { name: [{ prefix: a, suffix: b }] } }"),
-            "test.yaml:9: rules.only.when.data.name.0: an operator stands alone: {prefix: …}"),
+            "test.yaml:9: rules.only.when.data.name.0: expected one operator, such as {prefix: …}"),
         Mistake(
             ruleFile(when: "{ event: thing.happened, data: { name: [] } }"),
             "test.yaml:9: rules.only.when.data.name: the list is empty"),
@@ -121,7 +121,7 @@ import Testing
         ),
         Mistake(
             ruleFile(to: "{ users: users, where: { users: [1] } }"),
-            "test.yaml:10: rules.only.to.where: “id” must say which field of each object is the user"),
+            "test.yaml:10: rules.only.to.where: set “id” to the field of each object that has the user id"),
         Mistake(
             ruleFile(to: "{ users: name, id: x }"),
             "test.yaml:10: rules.only.to.id: no example of the event has “name.x”"),
@@ -138,10 +138,10 @@ import Testing
             "test.yaml:12: rules.only.say.body: a text that begins with {{ must be quoted"),
         Mistake(
             ruleFile(say: "body: 3"),
-            "test.yaml:12: rules.only.say.body: expected a text, not a number; quotes make it one"),
+            "test.yaml:12: rules.only.say.body: expected a text, not a number; put it in quotes"),
         Mistake(
             ruleFile(say: "body:"),
-            "test.yaml:12: rules.only.say.body: expected a text, not nothing; quotes make it one"),
+            "test.yaml:12: rules.only.say.body: expected a text, not nothing; put it in quotes"),
         Mistake(
             ruleFile(say: #"body: "{{#name}}""#),
             "test.yaml:12: rules.only.say.body: the section {{#name}} is never closed"),
@@ -159,17 +159,17 @@ import Testing
             "test.yaml:12: rules.only.say.title: the text has 101 characters; at most 100 are shown"),
         Mistake(
             ruleFile(say: "data: { a: 1 }"),
-            "test.yaml:7: rules.only: an alert needs a title or a body under “say”; “as: silent” under “how” shows nothing"
+            "test.yaml:7: rules.only: an alert needs a title or a body under “say”; or use “as: silent” under “how”"
         ),
         Mistake(
             ruleFile(how: "as: silent"),
             "test.yaml:7: rules.only: a silent push shows nothing: it cannot have a title, a subtitle or a body"),
         Mistake(
             ruleFile(say: "data: { a: 1 }", how: "{ as: silent, sound: default }"),
-            "test.yaml:7: rules.only: a silent push is not heard: it cannot have a sound or an interruption level"),
+            "test.yaml:7: rules.only: a silent push cannot have a sound or an interruption level"),
         Mistake(
             ruleFile(how: "as: slient"),
-            "test.yaml:14: rules.only.how.as: “slient” is not one of \(Rule.Manner.Kind.allCases.map(\.rawValue).joined(separator: ", ")); did you mean “silent”?"
+            "test.yaml:14: rules.only.how.as: “slient” is not one of \(Rule.DeliveryOptions.Kind.allCases.map(\.rawValue).joined(separator: ", ")); did you mean “silent”?"
         ),
         Mistake(
             ruleFile(how: "lane: fast"), "test.yaml:14: rules.only.how.lane: “fast” is not one of interactive, bulk"),
@@ -179,7 +179,7 @@ import Testing
         ),
         Mistake(
             ruleFile(how: "expires-after: 24"),
-            "test.yaml:14: rules.only.how.expires-after: expected a number of s, m, h or d, such as 90s, 30m, 24h or 7d"
+            "test.yaml:14: rules.only.how.expires-after: expected a duration such as 90s, 30m, 24h or 7d"
         ),
         Mistake(
             ruleFile(how: "badge: many"),
@@ -194,31 +194,31 @@ import Testing
             "test.yaml:14: rules.only.how.apns.header: unknown key; did you mean “headers”?"),
         Mistake(
             ruleFile(how: "apns: { headers: { apns-id: x } }"),
-            "test.yaml:14: rules.only.how.apns.headers.apns-id: only apns-* headers can be set here, and apns-id is derived"
+            "test.yaml:14: rules.only.how.apns.headers.apns-id: only apns-* headers except apns-id can be set here"
         ),
         Mistake(
             ruleFile(how: #"fcm: { message: { a: "{{name}}" } }"#),
-            "test.yaml:14: rules.only.how.fcm.message: what stands here is taken verbatim: {{variables}} belong under “say”"
+            "test.yaml:14: rules.only.how.fcm.message: this value is sent verbatim: use {{variables}} only under “say”"
         ),
     ]
 
-    @Test(arguments: mistakes) func `is named by line and key`(mistake: Mistake) {
+    @Test(arguments: mistakes) func `an error is reported with line and key`(mistake: Mistake) {
         #expect(problems(mistake.text) == [mistake.problem])
     }
 
-    @Test func `aliases that expand without end are refused`() {
-        // Thirty lines that stand for 4^30 values.
+    @Test func `YAML aliases that expand exponentially are refused`() {
+        // Thirty lines that expand to 4^30 values.
         let lines = (1...30).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" }
         let found = problems((["a0: &a0 1"] + lines).joined(separator: "\n"))
         #expect(found == ["test.yaml:1: its aliases expand to more than 2000000 nodes"])
     }
 
-    @Test func `all mistakes of a file are told at once, in its order`() {
+    @Test func `all errors of a file are reported at once, in its order`() {
         let found = problems(ruleFile(to: "{ users: userz }", say: "titel: x", how: "lane: fast"))
         #expect(found.map { $0.split(separator: ":")[1] } == ["10", "12", "14"])
     }
 
-    @Test func `all mistakes of all files are told at once`() throws {
+    @Test func `all errors of all files are reported at once`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -232,15 +232,15 @@ import Testing
         let error = #expect(throws: RuleFileError.self) { try RuleDirectory.load(folder.path) }
         #expect(
             error?.description == """
-                the rule files have 4 mistakes:
+                the rule files have 4 errors:
                   a.yaml:1: “events” is missing
                   a.yaml:1: “rules” is missing
                   b.yaml:1: the file is not UTF-8
-                  notes.txt:1: a rule file is named <app>.yaml; nothing else belongs here
+                  notes.txt:1: not a rule file; this folder takes only files named <app>.yaml
                 """)
     }
 
-    @Test func `the same text is the same version, and any other is another`() throws {
+    @Test func `equal texts have equal versions, and different texts different ones`() throws {
         let one = try parse(ruleFile()).version
         #expect(try parse(ruleFile()).version == one)
         #expect(try parse(ruleFile() + "\n# a remark").version != one)

@@ -1,18 +1,18 @@
 import Foundation
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// Random structured input: whatever upstream sends and whatever an author writes, rules neither crash nor hang, and they
-/// answer the same twice. A second of it each; `HELIOGRAPH_FUZZ_SECONDS` says how long instead, and
-/// `HELIOGRAPH_FUZZ_SEED` where it begins.
+/// Fuzzing with random events and rule files: rules neither crash nor hang, and equal input gives equal results.
+///
+/// Each test runs for one second, or for `HELIOGRAPH_FUZZ_SECONDS`. `HELIOGRAPH_FUZZ_SEED` sets the first seed.
 @Suite(.timeLimit(.minutes(60))) struct RuleFuzzTests {
     static let seconds = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SECONDS"].flatMap(Double.init) ?? 1
     static let seed = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SEED"].flatMap(UInt64.init) ?? 1
 
-    /// Runs it until the time is over, each time with the next seed; at least twenty times.
+    /// Runs `body` until the time is over, at least twenty times, with increasing seeds.
     func run(_ body: (inout SplitMix) throws -> Void) rethrows {
         let end = ContinuousClock.now + .seconds(Self.seconds)
         var seed = Self.seed
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// An example with some of it exchanged, left out or added to.
+    /// An example with random members changed, removed or added.
     func mutated(_ value: JSONValue, _ random: inout SplitMix) -> JSONValue {
         if Int.random(in: 0..<8, using: &random) == 0 { return self.value(&random) }
         switch value {
@@ -63,10 +63,10 @@ import Testing
         }
     }
 
-    @Test func `mutated events are decided or refused, by every product's rules, and twice alike`() throws {
-        let book = try RuleDirectory.load(Shipped.directory)
+    @Test func `mutated events are decided or refused by every product's rules, with equal results twice`() throws {
+        let ruleSets = try RuleDirectory.load(Shipped.directory)
         var examples: [(AppID, String, JSONValue)] = []
-        for ruleSet in book.ruleSets.values.sorted(by: { $0.app < $1.app }) {
+        for ruleSet in ruleSets.ruleSets.values.sorted(by: { $0.app < $1.app }) {
             let file = "\(Shipped.directory)/\(ruleSet.app).yaml"
             let text = try String(contentsOfFile: file, encoding: .utf8)
             let (_, reader) = RuleFile.read(text, file: "\(ruleSet.app).yaml")
@@ -81,12 +81,12 @@ import Testing
             let (app, type, example) = examples[Int.random(in: 0..<examples.count, using: &random)]
             let event = event(type, app: app.rawValue, mutated(example, &random))
             func word() -> String {
-                switch book.decide(event, now: now) {
+                switch ruleSets.decide(event, now: now) {
                 case .notify(let drafts, let signals, let set):
                     let record = EventCase(event, ruleSet: set, arrivedAt: now, drafts: drafts, signals: signals)
                     var people: [PersonKey: Person] = [:]
-                    let ruled = record.judge(&people, ItemNews(), now: now)
-                    return "\(drafts.hashValue) \(signals.count) \(ruled.count)"
+                    let decided = record.decide(&people, ItemState(), now: now)
+                    return "\(drafts.hashValue) \(signals.count) \(decided.count)"
                 case .unrenderable(let error): return "\(error)"
                 case .expired, .unknownApp, .unknownType: return "-"
                 }
@@ -99,7 +99,7 @@ import Testing
         #expect(answers["decided", default: 0] > 0)
     }
 
-    @Test func `bytes that are nearly an event are read or refused`() {
+    @Test func `mutated bytes of an event are read or refused`() {
         let whole = Array(cloudEvent().utf8)
         run { random in
             var bytes = whole
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `random patterns find by the index what they match without it`() throws {
+    @Test func `the index finds the same matches as the random patterns without it`() throws {
         run { random in
             let conditions = (0..<8).map { _ in
                 Rule.Condition(events: ["e"], data: pattern(&random, depth: 0), attributes: nil)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `random templates are refused, or say something of bounded length or what they lack`() {
+    @Test func `random templates are refused, render a bounded text, or report a missing variable`() {
         let pieces = [
             "{{", "}}", "{{a}}", "{{#a}}", "{{/a}}", "{{^a}}", "{{.}}", "{{date(a)}}", "{{excerpt(b)}}", "{{first(a)}}",
             "{{count(a)}}", "{{a.b}}", "{{{a}}}", "{{&b}}", "{{!x}}", "x", " ", "{{optional(a.id)}}", "{{number(a)}}",
@@ -178,7 +178,7 @@ import Testing
             guard let template = try? Template(text) else { return }
             let scope = Scope(
                 root: .object(["a": value(&random), "b": value(&random), "name": "n"]),
-                voice: Voice(language: Language("de-CH") ?? .english, zone: zone("Australia/Lord_Howe")))
+                localization: Localization(language: Language("de-CH") ?? .english, zone: zone("Australia/Lord_Howe")))
             if let said = try? template.render(scope) {
                 rendered += 1
                 #expect(said.utf8.count < 200_000)
@@ -187,7 +187,7 @@ import Testing
         #expect(rendered > 0)
     }
 
-    @Test func `random rule files are taken or refused with their lines`() throws {
+    @Test func `random rule files are accepted, or refused with a line`() throws {
         let text = try String(contentsOfFile: "\(Shipped.directory)/monolite-hr.yaml", encoding: .utf8)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         run { random in

@@ -1,13 +1,13 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import Yams
 
 @testable import Rules
 
-/// Which rules are tried on an event: all that match, and few others.
+/// The rule index: an event is tried on all matching rules, and few others.
 @Suite struct RuleIndexTests {
-    /// A rule set with one rule for each pattern, written as in a rule file.
+    /// A rule set with one rule for each pattern, in rule file syntax.
     func ruleSet(_ patterns: [String]) throws -> RuleSet {
         let reader = RuleFileReader(file: "test.yaml")
         let rules = try patterns.enumerated().map { number, text in
@@ -25,7 +25,7 @@ import Yams
         ruleSet.candidates(for: event("thing.happened", app: "test", try json(data))).map(\.name)
     }
 
-    @Test func `a thousand rules about other values are not tried`() throws {
+    @Test func `a thousand rules for other values are not tried`() throws {
         let ruleSet = try ruleSet((0..<1000).map { #"{ kind: [chat], b: { c: [room-\#($0)] } }"# })
         #expect(try tried(ruleSet, #"{"kind":"chat","b":{"c":"room-7"}}"#) == ["r7"])
         #expect(try tried(ruleSet, #"{"kind":"chat","b":[{"c":["room-7","x"]},{"c":"room-9"}]}"#) == ["r7", "r9"])
@@ -33,7 +33,7 @@ import Yams
         #expect(try tried(ruleSet, #"{"kind":"chat","b":{"c":null}}"#) == [])
     }
 
-    @Test func `nor are those about other beginnings, endings and spellings`() throws {
+    @Test func `rules for other prefixes, suffixes and spellings are not tried`() throws {
         let ruleSet = try ruleSet(
             (0..<500).map { #"{ e: [{ prefix: "p\#($0)/" }] }"# }
                 + (0..<500).map { #"{ e: [{ suffix: ".s\#($0)" }] }"# }
@@ -45,7 +45,7 @@ import Yams
         #expect(try tried(ruleSet, #"{"e":5}"#) == [])
     }
 
-    @Test func `alternatives are found under each of them`() throws {
+    @Test func `a rule with alternatives is found by each of them`() throws {
         let ruleSet = try ruleSet(
             (0..<100).map { #"{ $or: [{ a: [\#($0)] }, { b: { c: [x\#($0)] } }] }"# } + [
                 #"{ a: [{ exists: false }] }"#, #"{ a: [1, { exists: false }] }"#, #"{ a: [{ numeric: [">", 5] }] }"#,
@@ -54,7 +54,7 @@ import Yams
         #expect(try tried(ruleSet, #"{"b":{"c":"x4"}}"#) == ["r4", "r100", "r101"])
     }
 
-    @Test func `whatever the patterns and the event, a rule that matches is among those tried`() throws {
+    @Test func `for random patterns and events, every matching rule is tried`() throws {
         var random = SplitMix(seed: 5)
         func word() -> String { ["x", "y", "X", "xy", "1", "true", "null", "1.0"].randomElement(using: &random)! }
         func matcher() -> String {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// The JSON Schema for editors knows the keys that the reader knows, each in its place.
+/// The JSON Schema for editors has the same keys at the same paths as the reader.
 @Suite struct RuleSchemaTests {
     let schema: JSONValue
 
@@ -13,7 +13,7 @@ import Testing
         schema = try WireCoding.decode(JSONValue.self, from: Array(Data(contentsOf: file)))
     }
 
-    /// A file that uses every mapping there is.
+    /// A file with every mapping.
     static let everything = """
         app: test
         types: { t: { about: x } }
@@ -47,7 +47,7 @@ import Testing
             how: { as: live-activity, scope: s }
         """
 
-    @Test func `the schema has every key of the reader in its place, and no other`() throws {
+    @Test func `the schema has the reader's keys at their paths, and no other`() throws {
         let (ruleSet, reader) = RuleFile.read(Self.everything, file: "test.yaml")
         #expect(reader.problems.isEmpty, "\(reader.problems)")
         #expect(ruleSet != nil)
@@ -59,27 +59,27 @@ import Testing
         }
     }
 
-    @Test func `every word to choose from is in the schema`() throws {
+    @Test func `every keyword is in the schema`() throws {
         func words(_ path: String) -> Set<String> {
             Set(
                 resolved(schema, path.split(separator: ".").map(String.init)[...])
                     .flatMap { $0["enum"]?.array ?? [] }.compactMap(\.string))
         }
-        #expect(words("rules.x.how.as") == Set(Rule.Manner.Kind.allCases.map(\.rawValue)))
+        #expect(words("rules.x.how.as") == Set(Rule.DeliveryOptions.Kind.allCases.map(\.rawValue)))
         #expect(words("rules.x.say.live-activity.event") == Set(Activity.Event.allCases.map(\.rawValue)))
         #expect(words("rules.x.to.environment") == Set(ProviderEnvironment.allCases.map(\.rawValue)))
-        #expect(words("rules.x.how.privacy") == Set(Rule.Manner.Privacy.allCases.map(\.rawValue)))
+        #expect(words("rules.x.how.privacy") == Set(Rule.DeliveryOptions.Privacy.allCases.map(\.rawValue)))
         #expect(words("rules.x.how.lane") == Set(Lane.allCases.map(\.rawValue)))
         #expect(words("rules.x.how.interruption-level") == Set(InterruptionLevel.allCases.map(\.rawValue)))
         #expect(words("rules.x.policy.presence") == Set(Rule.Policy.Presence.allCases.map(\.rawValue)))
-        #expect(words("rules.x.policy.surplus") == Set(Rule.Policy.Surplus.allCases.map(\.rawValue)))
+        #expect(words("rules.x.policy.surplus") == Set(Rule.Policy.Overflow.allCases.map(\.rawValue)))
         #expect(words("rules.x.policy.quiet-hours") == Set(Rule.Policy.QuietHours.allCases.map(\.rawValue)))
         #expect(words("rules.x.policy.digest.remains") == Set(Digest.Remains.allCases.map(\.rawValue)))
         let operators = try #require(schema["$defs"]?["operator"]?["properties"]?.object)
         #expect(Set(operators.keys) == Set(RuleFileReader.operators))
     }
 
-    /// What the schema may say about a place, every alternative.
+    /// All schema alternatives for a path.
     private func resolved(_ node: JSONValue, _ path: ArraySlice<String>) -> [JSONValue] {
         if let name = node["$ref"]?.string?.split(separator: "/").last {
             return schema["$defs"]?[String(name)].map { resolved($0, path) } ?? []

@@ -3,8 +3,8 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -25,7 +25,7 @@ import Testing
             readiness: Readiness())
     }
 
-    @Test func `it is built without waiting for the broker or the database, and is not ready without them`()
+    @Test func `the app is built without broker and database, and is not ready`()
         async throws
     {
         let context = try context(rules: Shipped.directory)
@@ -35,8 +35,7 @@ import Testing
         #expect(!context.readiness.report.isReady)
     }
 
-    @Test func `a wrong rule file refuses the start, each mistake a line with folder, file, line and key`() async throws
-    {
+    @Test func `an invalid rule file stops the start, and each error has folder, file, line and key`() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -54,7 +53,7 @@ import Testing
     @Test(arguments: [
         ("chat-message-created", "family-portal", ["457", "458"]),
         ("radar-question-asked", "hide-and-seek", ["hider-1"]),
-    ]) func `the demonstration's events are heard by whom they should be`(
+    ]) func `the demo's events reach the intended users`(
         file: String, app: String, users: [String]
     ) throws {
         let path = "\(Shipped.directory)/../../../deploy/local/demo/\(file).json"

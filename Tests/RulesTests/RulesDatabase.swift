@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Rules
 
-/// A real database with the schema of rules in it.
+/// A real database with the schema of the rules service.
 enum RulesDatabase {
     static func withPool<R: Sendable>(
         statementTimeout: Duration = .seconds(60), _ body: (PostgresPool) async throws -> R
@@ -14,9 +14,9 @@ enum RulesDatabase {
         try await TestSchema.rules.withPool(statementTimeout: statementTimeout, body)
     }
 
-    /// The same with the second, small pool that operators' routes have.
+    /// Also opens the second, small pool of the operator routes.
     ///
-    /// - Parameter patience: how long an operator's request waits for a connection.
+    /// - Parameter patience: the connection checkout timeout of an operator's request.
     static func withPools<R: Sendable>(
         patience: Duration, _ body: (PostgresPool, PostgresPool) async throws -> R
     ) async throws -> R {
@@ -30,12 +30,12 @@ enum RulesDatabase {
         }
     }
 
-    /// How many rows a table of rules has.
+    /// The number of rows in a table.
     static func count(_ table: SQL, _ pool: PostgresPool) async throws -> Int {
         try await pool.query("SELECT count(*) FROM \(table)").single()
     }
 
-    /// How many events, decisions and outcomes are kept.
+    /// The number of stored events, decisions and outcomes.
     static func counts(_ pool: PostgresPool) async throws -> [Int] {
         [
             try await count("rules.event", pool), try await count("rules.decision", pool),
@@ -44,7 +44,7 @@ enum RulesDatabase {
     }
 }
 
-/// A delivery of `body` as an upstream published it.
+/// A delivery of `body` as upstream publishes it.
 func delivered(
     _ body: String, routingKey: String = "test.thing.happened", contentType: String? = "application/cloudevents+json",
     headers: [String: String] = [:], redelivered: Bool = false
@@ -62,7 +62,7 @@ func cloudEvent(
     #"{"specversion":"1.0","id":"\#(id)","source":"/up","type":"\#(type)","data":\#(data)\#(extra)}"#
 }
 
-/// What the registry answers for each notification of a message.
+/// The registry's outcome for each notification of a message.
 func answers(to outbound: [Outbound]) throws -> [Outcomes] {
     try outbound.map { message in
         let notification = try Notification.decode(wireBody: message.body)
@@ -77,7 +77,7 @@ func answers(to outbound: [Outbound]) throws -> [Outcomes] {
     }
 }
 
-// Most tests do not care what time it is.
+// Most tests do not depend on the current time.
 
 extension OutcomeStore {
     func keep(_ messages: [Outcomes]) async throws { try await keep(messages, now: .now) }
@@ -90,7 +90,9 @@ extension ErasureStore {
 }
 
 extension EventHandler {
-    init(shelf: RuleShelf, store: DecisionStore) { self.init(shelf: shelf, store: store, now: { .now }) }
+    init(currentRules: CurrentRules, store: DecisionStore) {
+        self.init(currentRules: currentRules, store: store, now: { .now })
+    }
 }
 
 extension OutcomeHandler {

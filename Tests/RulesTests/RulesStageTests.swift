@@ -5,8 +5,8 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -14,15 +14,16 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct RulesStageTests {
     static let notifications = WorkQueue.registryNotifications(.interactive).name
 
-    /// Runs both stages for as long as `body` takes.
+    /// Runs both stages while `body` runs.
     func withStages(_ body: (InMemoryBus, PostgresPool) async throws -> Void) async throws {
-        let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
+        let ruleSets = RuleSets([try parse(ruleFile(say: #"body: "{{name}}""#))])
         try await RulesDatabase.withPool { pool in
             let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
             let logger = Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() }
             let events = Stage(
                 service: "rules", queues: [.rulesEvents], bus: bus,
-                handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)), logger: logger)
+                handler: EventHandler(currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool)),
+                logger: logger)
             let outcomes = Stage(
                 service: "rules", queues: [.rulesOutcomes], bus: bus,
                 handler: OutcomeHandler(store: OutcomeStore(pool: pool)), logger: logger)
@@ -54,10 +55,10 @@ import Testing
         }
     }
 
-    @Test func `an event whose statement always runs out of time ends as a dead letter, and its neighbours go on`()
+    @Test func `an event whose statement always times out is dead-lettered, and other events go on`()
         async throws
     {
-        let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
+        let ruleSets = RuleSets([try parse(ruleFile(say: #"body: "{{name}}""#))])
         try await RulesDatabase.withPool(statementTimeout: .milliseconds(700)) { pool in
             try await pool.execute(
                 """
@@ -71,7 +72,7 @@ import Testing
             policy.maximumAttempts = 2
             let stage = Stage(
                 service: "rules", queues: [.rulesEvents], policy: policy, bus: bus,
-                handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)),
+                handler: EventHandler(currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool)),
                 logger: Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() })
             let running = Task { try await stage.run() }
             let result: Result<Void, any Error>
@@ -81,7 +82,7 @@ import Testing
                     publish(
                         cloudEvent(id: "e-\(number)", data: #"{"name":"Pat","users":[\#(user)]}"#), on: bus)
                 }
-                try await eventually("the neighbours are told", within: .seconds(60)) {
+                try await eventually("the other events are notified", within: .seconds(60)) {
                     bus.messages(in: Self.notifications).count == 29
                 }
                 let dead = try await eventuallySome("the dead letter", within: .seconds(60)) {
@@ -91,7 +92,7 @@ import Testing
                 #expect(dead.properties.headers[HeaderName.reason]?.text == "handler-failed")
                 #expect(dead.properties.headers[HeaderName.detail]?.text?.contains("57014") == true)
                 #expect(dead.properties.headers[HeaderName.attempt]?.int == 2)
-                #expect(stage.status.first?.condition == .consuming)
+                #expect(stage.status.first?.state == .consuming)
                 result = .success(())
             } catch { result = .failure(error) }
             running.cancel()
@@ -101,9 +102,9 @@ import Testing
         }
     }
 
-    @Test func `events with many recipients are not a hundred to a batch`() throws {
+    @Test func `events with many recipients make smaller batches`() throws {
         let handler = EventHandler(
-            shelf: RuleShelf(RuleBook([try parse(ruleFile())])),
+            currentRules: CurrentRules(RuleSets([try parse(ruleFile())])),
             store: DecisionStore(
                 pool: PostgresPool(
                     configuration: try PostgresConfiguration(
@@ -118,7 +119,7 @@ import Testing
         #expect(EventHandler.policy(isOfOneApp: true, connections: 4).batchWeight <= 10 * 1000)
     }
 
-    @Test func `an event is published before it is settled, and its outcomes are kept`() async throws {
+    @Test func `an event's notifications are published before its ack, and its outcomes are stored`() async throws {
         try await withStages { bus, pool in
             bus.holdConfirms(true)
             publish(cloudEvent(), on: bus)
@@ -147,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `what breaks between keeping and confirming is published again under the same ids`() async throws {
+    @Test func `after a failure between commit and confirm, the same ids are published again`() async throws {
         try await withStages { bus, pool in
             bus.holdConfirms(true)
             publish(cloudEvent(), on: bus)
@@ -165,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func `bad events are kept for a person with a reason, and harm nothing around them`() async throws {
+    @Test func `invalid events are dead-lettered with a reason, and other events go on`() async throws {
         try await withStages { bus, _ in
             publish("not json", on: bus)
             publish(String(repeating: "[", count: 5_000), on: bus)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// What a rule file says about events that tell about people, and the mistakes in it.
+/// Events about users in a rule file (presence, members, reads), and their errors.
 @Suite struct SignalFileTests {
     func file(_ section: String) -> String {
         ruleFile(example: "{ name: Pat, users: [1], at: { user: 1, device: a, room: 7, nothing: null } }")
@@ -23,7 +23,7 @@ import Testing
         try parse(file(section)).signals(of: event("thing.happened", app: "test", try json(data)))
     }
 
-    @Test func `everything that can be said is read`() throws {
+    @Test func `all keys of the section are read`() throws {
         let data = #"{"at":{"user":7,"device":"phone","room":"r"}}"#
         #expect(
             try signals(
@@ -55,11 +55,11 @@ import Testing
         ),
         (
             "presence: [{ event: thing.happened, user: at.user, for: 1h }]",
-            "6 presence.0.for: at most 10m: an app that is open says so again and again"
+            "6 presence.0.for: at most 10m: an open app renews its presence"
         ),
         (
             "presence: [{ event: thing.happened, user: at.user, gone: true, for: 1m }]",
-            "6 presence.0.for: who is gone views nothing"
+            "6 presence.0.for: not allowed with “gone: true”"
         ),
         (
             "presence: [{ event: thing.happened, user: at.nothing }]",
@@ -70,7 +70,7 @@ import Testing
             "6 reads.0.thread: with an example of thing.happened: at.nothing is null in the event"
         ),
     ])
-    func `a mistake is named where it stands`(section: String, problem: String) {
+    func `an error is reported with line and key`(section: String, problem: String) {
         #expect(problems(section) == [problem])
     }
 }

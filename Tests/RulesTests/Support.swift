@@ -4,14 +4,14 @@ import Testing
 
 @testable import Rules
 
-/// The rule files that are shipped.
+/// The shipped rule files.
 enum Shipped {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Services/Rules/RuleSets").path
 
     static func ruleSet(_ app: String) throws -> RuleSet {
-        let book = try RuleDirectory.load(directory)
-        return try #require(book.ruleSets[AppID(rawValue: app)!])
+        let ruleSets = try RuleDirectory.load(directory)
+        return try #require(ruleSets.ruleSets[AppID(rawValue: app)!])
     }
 }
 

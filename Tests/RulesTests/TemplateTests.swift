@@ -48,7 +48,7 @@ import Testing
             ("{{count(name)}}", .unsuitable(path: "name", expected: "a list")),
             ("{{first(none)}}", .unsuitable(path: "none", expected: "a list that is not empty")),
             ("{{excerpt(yes)}}", .unsuitable(path: "yes", expected: "a string")),
-        ] as [(String, RenderError.Problem)]) func `says what the event lacks`(
+        ] as [(String, RenderError.Problem)]) func `a missing variable is reported with its path`(
             template: String, expected: RenderError.Problem
         ) throws
     {
@@ -56,18 +56,18 @@ import Testing
         #expect(throws: expected) { try Template(template).render(scope) }
     }
 
-    @Test func `nested sections over the lists of an event end`() throws {
+    @Test func `nested sections over long lists are bounded`() throws {
         let list = Array(repeating: "1", count: 200).joined(separator: ",")
         let scope = Scope(event: event("t", try json(#"{"a":[\#(list)],"b":[\#(list)],"c":[\#(list)]}"#)))
         let error = #expect(throws: RenderError.Problem.self) {
             try Template("{{#a}}{{#b}}{{#c}}x{{/c}}{{/b}}{{/a}}").render(scope)
         }
         #expect(error?.description.contains("at most \(RenderLog.mostElements) elements") == true)
-        // One list of that length is no matter.
+        // A single list of that length is allowed.
         #expect(try Template("{{#a}}x{{/a}}").render(scope).count == 200)
     }
 
-    @Test func `a text that is shown again and again ends`() throws {
+    @Test func `a text repeated by nested sections is bounded`() throws {
         let text = String(repeating: "x", count: 10_000)
         let list = Array(repeating: "1", count: 100).joined(separator: ",")
         let scope = Scope(event: event("t", try json(#"{"t":"\#(text)","a":[\#(list)]}"#)))
@@ -79,15 +79,15 @@ import Testing
         ("{{name", "{{ is never closed"), ("{{{name}}", "{{ is never closed"),
         ("{{#a}}", "the section {{#a}} is never closed"), ("{{/a}}", "{{/a}} closes a section that is not open"),
         ("{{#a}}{{#b}}{{/a}}{{/b}}", "{{/a}} closes a section that is not open"),
-        ("{{>partial}}", "{{> is not part of the rule language: it has variables, sections and comments"),
-        ("{{=<% %>=}}", "{{= is not part of the rule language: it has variables, sections and comments"),
-        ("{{% CONTENT_TYPE:HTML}}", "{{% is not part of the rule language: it has variables, sections and comments"),
+        ("{{>partial}}", "{{> is not supported; use variables, sections and comments"),
+        ("{{=<% %>=}}", "{{= is not supported; use variables, sections and comments"),
+        ("{{% CONTENT_TYPE:HTML}}", "{{% is not supported; use variables, sections and comments"),
         ("{{}}", "“” is not a variable; write {{path.to.field}} or {{filter(path)}}"),
         ("{{a b}}", "“a b” is not a variable; write {{path.to.field}} or {{filter(path)}}"),
         ("{{a..b}}", "“a..b” is not a variable; write {{path.to.field}} or {{filter(path)}}"),
         ("{{excrept(a)}}", "there is no filter “excrept”; did you mean “excerpt”?"),
         ("{{wobble(a)}}", "there is no filter “wobble”"),
-    ]) func `refuses what is not a template`(template: String, problem: String) {
+    ]) func `an invalid template is refused`(template: String, problem: String) {
         #expect(throws: TemplateError(problem: problem)) { try Template(template) }
     }
 
@@ -123,7 +123,7 @@ import Testing
         (0, "0 m"), (0.4, "0 m"), (500, "500 m"), (999.4, "999 m"), (1000, "1 km"), (1609.344, "1.6 km"),
         (2500, "2.5 km"),
         (10000, "10 km"), (1e300, "1e+297 km"),
-    ]) func `distances are said as people say them`(metres: Double, text: String) {
+    ]) func `distances are rendered in metres or kilometres`(metres: Double, text: String) {
         #expect(Filter.distance.apply(.double(metres), .plain) == .string(text))
     }
 
@@ -137,7 +137,7 @@ import Testing
     @Test(arguments: [
         ("short", 5, "short"), ("longer", 5, "long…"), ("one two three", 8, "one two…"), ("one two three", 5, "one…"),
         ("", 3, ""), ("👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 2, "👩‍👩‍👧‍👦…"), ("abc", 1, "…"),
-    ]) func `an excerpt is cut between what a person takes for characters`(text: String, limit: Int, expected: String) {
+    ]) func `an excerpt is cut between grapheme clusters`(text: String, limit: Int, expected: String) {
         #expect(text.excerpt(limit) == expected)
     }
 }

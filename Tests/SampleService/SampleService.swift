@@ -2,13 +2,13 @@ import Logging
 import ServiceKit
 import ServiceLifecycle
 
-/// An executable that starts as every service does, for tests that need a real process.
+/// An executable with the same start-up as every service, for tests that need a process.
 @main
 struct SampleService {
     static let behaviour = ConfigurationKey(
         "SAMPLE_BEHAVIOUR", .choice(["serve", "wait-for-broker", "drain-slowly", "ignore-shutdown", "fail", "refuse"]),
         default: "serve", summary: "What this process does.")
-    static let password = ConfigurationKey("SAMPLE_PASSWORD", secret: true, summary: "Something nobody may see.")
+    static let password = ConfigurationKey("SAMPLE_PASSWORD", secret: true, summary: "A secret value.")
     static let count = ConfigurationKey("SAMPLE_COUNT", .integer(1...10), default: "3", summary: "A number.")
 
     static func main() async {
@@ -39,7 +39,7 @@ private struct Worker: Service {
     func run() async throws {
         if behaviour == "fail" { throw Broken() }
         try await gracefulShutdown()
-        logger.info("Worker told to stop")
+        logger.info("Worker stopping")
         if behaviour == "drain-slowly" { try await Task.sleep(for: .seconds(600)) }
         if behaviour == "ignore-shutdown" { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
     }

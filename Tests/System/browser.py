@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to by its DevTools protocol: what a page shows, asked in JavaScript."""
+"""A headless Chromium controlled over the DevTools protocol, to query pages in JavaScript."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ class Page:
         self.call("Page.navigate", url=url)
 
     def ask(self, expression: str):
-        """The value of a JavaScript expression in the page, as JSON."""
+        """Evaluates a JavaScript expression in the page and returns its value as JSON."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
@@ -41,9 +41,9 @@ class Page:
 
 @contextlib.contextmanager
 def chromium(folder: pathlib.Path):
-    """Starts a browser with a profile in `folder` and gives its first tab; the browser ends with the block."""
+    """Starts a browser with a profile in `folder` and yields its first tab. The browser ends with the block."""
     program = shutil.which("chromium")
-    assert program, "chromium is not installed: deploy/local/test does it"
+    assert program, "chromium is not installed; deploy/local/test installs it"
     with open(folder / "chromium.log", "wb") as log:
         process = subprocess.Popen(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -61,14 +61,14 @@ def chromium(folder: pathlib.Path):
 
 
 def tab(port_file: pathlib.Path, process: subprocess.Popen) -> str:
-    """The address of the first tab, once the browser has said where it listens."""
+    """Returns the DevTools address of the first tab, once the browser listens."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process.poll() is None, "the browser ended"
-        # The file is there before its content is.
+        # The browser creates the file before it writes the port.
         with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
             port = int(port_file.read_text().splitlines()[0])
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=5) as answer:
                 return next(tab["webSocketDebuggerUrl"] for tab in json.load(answer) if tab["type"] == "page")
         time.sleep(0.1)
-    raise AssertionError("the browser did not say where it listens within 60 s")
+    raise AssertionError("the browser did not listen within 60 s")

@@ -1,4 +1,4 @@
-"""One stack for the whole run, started as a new user would, on ports and in a folder of its own."""
+"""One stack for the whole run, started with deploy/local/up on its own ports and in its own folder."""
 
 import pathlib
 import socket
@@ -13,8 +13,17 @@ sys.path.insert(0, str(ROOT / "deploy" / "local" / "lib"))
 from local_stack import Stack, eventually  # noqa: E402
 
 
+# Long runs, and last the tests that start further stacks.
+LAST = ["test_provider_faults.py", "test_sender_restarts.py", "test_start_and_stop.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Moves the files of LAST behind all others, in that order."""
+    items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
+
+
 def free_port_base() -> int:
-    """The first sixteen ports in a row that nobody listens on."""
+    """Returns the first of sixteen consecutive free ports."""
 
     def free(port: int) -> bool:
         with socket.socket() as probe:
@@ -23,9 +32,10 @@ def free_port_base() -> int:
     return next(base for base in range(23000, 29000, 20) if all(free(base + offset) for offset in range(16)))
 
 
-def is_settled(stack) -> bool:
-    """Whether nothing of the demo is under way: each of its three notifications has an outcome, and no queue holds a message.
-    A push that comes twice is in the simulator's log by then."""
+def demo_is_finished(stack) -> bool:
+    """Whether the demo is complete: its three notifications have an outcome and every queue is empty. A duplicate push
+    would be in the simulator's log by then.
+    """
     done = subprocess.run(
         ["psql", "-XAtq", stack.env["DATABASE_URL"]],
         input="""
@@ -44,10 +54,10 @@ def is_settled(stack) -> bool:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory):
-    """A running stack. What a person was told is `stack.told`, what the demo's phones got `stack.demo`."""
+    """A running stack. `stack.output` is the output of deploy/local/up, `stack.demo` the pushes of the demo."""
     stack = Stack(tmp_path_factory.mktemp("stack"), free_port_base())
-    stack.told = stack.up()
-    eventually(lambda: is_settled(stack), 30, "the end of the demo")
+    stack.output = stack.up()
+    eventually(lambda: demo_is_finished(stack), 30, "the end of the demo")
     stack.demo = {provider: stack.requests(provider) for provider in ("apns", "fcm")}
     yield stack
     stack.down("--erase")
@@ -55,7 +65,7 @@ def stack(tmp_path_factory):
 
 @pytest.fixture
 def phones(stack):
-    """Registers devices for the test alone, and forgets what the simulator saw before."""
+    """Registers devices for one test, after clearing the simulator's request log."""
     stack.forget_requests()
 
     def register(app: str, user: str, token: str, **options):

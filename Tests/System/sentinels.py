@@ -1,11 +1,11 @@
-"""Proof that everything published before has been handled, so that a test can count pushes and find none."""
+"""Waits until everything published before is processed, so that a test can assert that no push follows."""
 
 import subprocess
 import uuid
 
 from local_stack import cloud_event, eventually
 
-# One event for each app that pushes to one user and needs nothing else.
+# For each app, an event that pushes to one user and needs no other state.
 EVENTS = {
     "baolife": ("achievement.unlocked", lambda user: {
         "player": {"id": user}, "achievement": {"id": "sentinel", "name": "Sentinel"}}),
@@ -22,7 +22,7 @@ EVENTS = {
         "game": {"id": "sentinel"}, "players": [{"user": user, "role": "hider"}]}),
 }
 
-# Pushes that were decided and have no answer of a provider yet. An audience has no answers of its own.
+# Decided pushes without a provider outcome. Audiences have no outcomes of their own.
 OPEN = """
     SELECT count(*) FROM rules.decision JOIN rules.event ON event.key = decision.event
     WHERE event.app = :'app' AND answer LIKE 'push%' AND reason NOT IN ('audience', 'broadcast')
@@ -38,8 +38,8 @@ def open_pushes(stack, app: str) -> int:
 
 
 def all_is_handled(stack, app: str, provider: str = "apns") -> None:
-    """Publishes one more event, whose push goes to a phone of its own, and waits for that push. Then waits until every
-    push that was decided for this app has its answer. Whatever an earlier event causes has reached the provider by then.
+    """Publishes one more event for a new phone and waits for its push. Then waits until every decided push of the app
+    has an outcome. Earlier events have reached the provider by then.
     """
     user = f"sentinel-{uuid.uuid4().hex[:8]}"
     token = uuid.uuid4().hex * 2 if provider == "apns" else f"{user}:fcm"

@@ -1,4 +1,4 @@
-"""What people get wrong: each gets a clear reason, is visible, and harms nothing around it."""
+"""Invalid input: each gets a clear reason, is visible, and does not affect valid input."""
 
 import base64
 import hmac
@@ -42,7 +42,7 @@ BAD_EVENTS = {
 
 
 @pytest.mark.parametrize("name", BAD_EVENTS)
-def test_a_bad_event_is_dead_lettered_with_its_reason_and_its_neighbours_go_on(stack, phones, name):
+def test_an_invalid_event_is_dead_lettered_with_its_reason_and_others_are_processed(stack, phones, name):
     body, code = BAD_EVENTS[name]
     token = uuid.uuid4().hex
     phones("family-portal", "reader", token)
@@ -53,7 +53,7 @@ def test_a_bad_event_is_dead_lettered_with_its_reason_and_its_neighbours_go_on(s
     eventually(lambda: len([r for r in stack.requests("apns") if r.get("token") == token]) == 2, what="the neighbours")
     (dead,) = eventually(lambda: stack.take(DEAD), what="the dead letter")
     properties, kept = dead
-    # A body above the limit is dropped while it is read.
+    # A body above the limit is discarded while it is received.
     assert kept == (b"" if code == "too-large" else body)
     assert properties.headers["heliograph-detail"]
     assert properties.headers["heliograph-queue"] == QUEUE
@@ -61,7 +61,7 @@ def test_a_bad_event_is_dead_lettered_with_its_reason_and_its_neighbours_go_on(s
         assert properties.headers["heliograph-reason"] == code
 
 
-def test_an_unknown_type_is_counted_and_is_no_error(stack):
+def test_an_unknown_event_type_is_counted_and_not_dead_lettered(stack):
     def discarded() -> float:
         _, metrics = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('rules')}/metrics")
         lines = [line for line in metrics.splitlines() if "unknown-type" in line and not line.startswith("#")]
@@ -77,7 +77,7 @@ def test_an_unknown_type_is_counted_and_is_no_error(stack):
     "'; DROP TABLE registry.registration; --", "{{sender.id}} {{#x}}", "%s %n \\u0000", '"}],"aps":{', "$(reboot) `id`",
     "<b>&amp;</b>", "‮𝕌nicode 👩‍👩‍👧 ﷽",
 ])
-def test_metacharacters_arrive_as_they_were_written(stack, phones, text):
+def test_metacharacters_arrive_unchanged(stack, phones, text):
     token = uuid.uuid4().hex
     phones("family-portal", text, token)
     data = {"message": {"id": text, "text": text, "thread_id": text}, "sender": {"id": text + "!", "name": text},
@@ -116,12 +116,12 @@ def test_a_registration_that_is_too_large_is_a_413(stack):
 
 
 @pytest.mark.parametrize("header", [None, "", "Basic abc", "Bearer", "Bearer x", "Bearer a.b.c"])
-def test_a_registration_without_a_token_that_counts_is_a_401(stack, header):
+def test_a_registration_without_a_valid_token_is_a_401(stack, header):
     status, answer = stack.http("POST", url(stack), BODY, {} if header is None else {"Authorization": header})
     assert status == 401 and answer["success"] is False and answer["error"]
 
 
-def test_an_expired_a_forged_and_a_tampered_token_are_401s(stack):
+def test_expired_unsigned_and_tampered_tokens_are_401s(stack):
     good = stack.bearer("family-portal", "reader")
     expired = stack.bearer("family-portal", "reader", "--expires-in", "-3600")
     head, claims, signature = good.split(".")
@@ -132,7 +132,7 @@ def test_an_expired_a_forged_and_a_tampered_token_are_401s(stack):
 
 
 def signed(stack, claims: dict, secret: bytes | None = None) -> str:
-    """A token as the app's own backend would sign it, or somebody else's."""
+    """A token signed like one of the app's own backend, or with another secret."""
 
     def part(value: bytes) -> str:
         return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
@@ -143,7 +143,7 @@ def signed(stack, claims: dict, secret: bytes | None = None) -> str:
     return text + "." + part(hmac.digest(secret, text.encode(), "sha256"))
 
 
-def test_a_foreign_token_is_a_401_and_a_good_one_is_not(stack):
+def test_a_token_for_another_audience_is_a_401_and_a_valid_one_is_accepted(stack):
     claims = {"sub": "reader", "iss": "heliograph-development", "aud": "family-portal", "exp": int(time.time()) + 600}
     foreign = [
         signed(stack, claims | {"iss": "elsewhere"}), signed(stack, claims | {"aud": "another-app"}),
@@ -156,7 +156,7 @@ def test_a_foreign_token_is_a_401_and_a_good_one_is_not(stack):
     assert status == 200
 
 
-def test_a_rule_file_with_a_typo_stops_the_start_naming_file_line_and_key(stack, tmp_path):
+def test_a_typo_in_a_rule_file_stops_the_start_with_file_line_and_key(stack, tmp_path):
     rules = (stack.product("rules").parents[2] / "Services/Rules/RuleSets/family-portal.yaml").read_text()
     (tmp_path / "family-portal.yaml").write_text(rules.replace("category:", "categroy:"))
     line = next(i for i, text in enumerate(rules.splitlines(), 1) if "category:" in text)

@@ -1,4 +1,4 @@
-"""A broadcast survives what kills its registry and its database: each device has one push in the bulk queue."""
+"""A broadcast survives kills of the registry and the database: each device has one push in the bulk queue."""
 
 import json
 import subprocess
@@ -12,11 +12,11 @@ from local_stack import eventually
 
 APP = "hide-and-seek"
 DEVICES = 200_000
-# Of the registry: steps at a time, and devices of one step.
+# Of the registry: concurrent steps, and devices per step.
 WORKERS, STEP = 2, 4000
-# The senders rest, so that what is published stays where it can be counted.
+# The senders are stopped, so that pushes stay in the queues and can be counted.
 SENDERS = ["apns-sender", "fcm-sender"]
-CROWD = "crowd-"
+USERS = "users-"
 QUEUES = [f"{sender}.pushes.bulk.{APP}" for sender in SENDERS]
 
 
@@ -28,7 +28,7 @@ def query(stack, sql: str) -> str:
 
 
 def fill(stack, run: str, devices: int) -> None:
-    """Two of three devices are phones with APNs; every user has two of them."""
+    """Two of three devices use APNs; every user has two devices."""
     query(stack, f"""
         BEGIN;
         SET LOCAL session_replication_role = replica; -- A bulk load announces nothing.
@@ -43,7 +43,7 @@ def fill(stack, run: str, devices: int) -> None:
 
 
 def announce(stack, audience: dict, **members) -> str:
-    """What an upstream with the right to publish notifications says; returns the campaign's id."""
+    """Publishes a notification to an audience, and returns the campaign's id."""
     campaign = str(uuid.uuid4())
     body = {
         "type": "heliograph.notification", "version": 1, "app": APP, "rule": "announcement", "lane": "bulk",
@@ -71,7 +71,7 @@ def devices_so_far(stack, campaign: str) -> int:
 
 
 def settled(value, quiet: float, within: float, what: str):
-    """Waits until a value has stayed the same for so many seconds, and returns it."""
+    """Waits until a value has been stable for `quiet` seconds, and returns it."""
     deadline = time.monotonic() + within
     last, since = value(), time.monotonic()
     while time.monotonic() - since < quiet:
@@ -85,20 +85,20 @@ def settled(value, quiet: float, within: float, what: str):
 
 @pytest.fixture
 def resting_senders(stack):
-    """The senders stand still; what lies in their bulk queues afterwards is thrown away."""
+    """Stops the senders, and purges their bulk queues afterwards."""
     for sender in SENDERS:
         stack.service("stop", sender)
     yield
     with stack.channel() as channel:
         for queue in QUEUES:
             channel.queue_purge(queue)
-    query(stack, f"DELETE FROM registry.registration WHERE app = '{APP}' AND user_id LIKE '{CROWD}%'")
+    query(stack, f"DELETE FROM registry.registration WHERE app = '{APP}' AND user_id LIKE '{USERS}%'")
     for sender in SENDERS:
         stack.service("start", sender)
 
 
 def queued(stack) -> list[str]:
-    """Every target in the bulk queues that is one of the crowd, by its token; the demo's phones are told too."""
+    """The tokens of these users in the bulk queues. Devices of the demo are skipped."""
     return [token for token, _ in addressed(stack)]
 
 
@@ -110,15 +110,15 @@ def addressed(stack) -> list[tuple[str, str]]:
         if len(notifications) == 1:
             notifications = notifications * len(targets["tokens"])
         found += zip(targets["tokens"], notifications, strict=True)
-    return [(token, notification) for token, notification in found if token.startswith(CROWD)]
+    return [(token, notification) for token, notification in found if token.startswith(USERS)]
 
 
 def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_senders):
-    run = f"{CROWD}{uuid.uuid4().hex[:8]}"
+    run = f"{USERS}{uuid.uuid4().hex[:8]}"
     fill(stack, run, DEVICES)
     campaign = announce(stack, {"to": "everyone"})
     kills = {"token-registry": 0, "database": 0}
-    # In the middle each time: after so many devices, one after the other.
+    # A kill after each of these numbers of devices.
     for victim, share in [("token-registry", 0.1), ("token-registry", 0.3), ("database", 0.5), ("token-registry", 0.7)]:
         eventually(lambda: devices_so_far(stack, campaign) >= DEVICES * share, 120, f"{share} of the devices")
         assert state(stack, campaign) == "running", f"it was over before {victim} could be killed"
@@ -129,7 +129,7 @@ def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_sende
             stack.service("ready", victim)
     eventually(lambda: state(stack, campaign) == "done", 180, "the end of the campaign")
     shown = pushctl(stack, "show", campaign)
-    assert shown.returncode == 0 and "walked            100 %" in shown.stdout, shown
+    assert shown.returncode == 0 and "processed         100 %" in shown.stdout, shown
 
     pushes = addressed(stack)
     tokens = {token for token, _ in pushes}
@@ -137,15 +137,15 @@ def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_sende
     missing = {f"{run}-{number}" for number in range(DEVICES)} - tokens
     print(json.dumps({"devices": DEVICES, "kills": kills, "twice": twice, "missing": len(missing)}))
     assert (len(missing), len(tokens), len(set(pushes))) == (0, DEVICES, DEVICES)
-    # A killed process repeats the steps that it had published and not acknowledged, with the same ids: one for each worker.
+    # A killed process repeats published steps that were not acknowledged, with the same ids: one for each worker.
     assert twice <= kills["token-registry"] * WORKERS * STEP
-    # What an operator is shown is what was published, however often somebody died in between.
+    # The progress counts each push once, despite the kills.
     others = int(query(stack, f"SELECT count(*) FROM registry.registration WHERE app = '{APP}' AND state = 'active'"))
     assert devices_so_far(stack, campaign) == others
 
 
-def test_an_operator_holds_a_broadcast_up_and_lets_it_go_on(stack, resting_senders):
-    run = f"{CROWD}{uuid.uuid4().hex[:8]}"
+def test_a_broadcast_can_be_paused_resumed_and_cancelled(stack, resting_senders):
+    run = f"{USERS}{uuid.uuid4().hex[:8]}"
     fill(stack, run, 2000)
     campaign = announce(stack, {"to": "everyone", "rate": 200})
     eventually(lambda: devices_so_far(stack, campaign) > 0, 60, "the first devices")
@@ -155,14 +155,14 @@ def test_an_operator_holds_a_broadcast_up_and_lets_it_go_on(stack, resting_sende
     def progress() -> tuple[int, int]:
         return devices_so_far(stack, campaign), sum(stack.depth(queue) for queue in QUEUES)
 
-    # A cursor of a paused campaign is looked at every five seconds: in this time each of them could have gone on.
-    told, messages = settled(progress, quiet=6, within=60, what="the paused campaign")
+    # Paused cursors are checked every five seconds; in this time each could have continued.
+    devices, messages = settled(progress, quiet=6, within=60, what="the paused campaign")
     assert state(stack, campaign) == "paused"
-    assert 0 < told < 2000 and messages > 0, "it was over before it could be paused"
+    assert 0 < devices < 2000 and messages > 0, "the campaign finished before it was paused"
     listed = pushctl(stack, "list", "--unfinished", "--app", APP)
     assert campaign in listed.stdout and "paused" in listed.stdout
     assert pushctl(stack, "resume", campaign).stdout.strip() == "resumed"
-    eventually(lambda: progress()[0] > told, 30, "its next devices")
+    eventually(lambda: progress()[0] > devices, 30, "its next devices")
     followed = pushctl(stack, "show", "--follow", campaign)
     assert followed.returncode == 0 and "state             done" in followed.stdout, followed
     assert sorted(queued(stack)) == sorted(f"{run}-{number}" for number in range(2000))

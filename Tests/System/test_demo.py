@@ -1,4 +1,6 @@
-"""The main job: one command, two events, what the phones got. Payloads are those of the product documents."""
+"""The demo: deploy/local/up publishes two events; checks the pushes on the phones. Payloads are those of the product
+documents.
+"""
 
 from local_stack import SERVICES
 
@@ -40,7 +42,7 @@ RADAR = {
 
 
 def test_the_demo_reaches_the_phones_byte_for_byte(stack):
-    # All that came until each notification had its outcome: a push that came twice would be here twice.
+    # All requests until each notification had its outcome, so a duplicate would be here.
     received = sorted(
         ((request["headers"]["apns-topic"], request["body"]) for request in stack.demo["apns"]), key=lambda pair: pair[0])
     assert received == [("com.example.hideandseek", RADAR), ("com.familyportal.app", CHAT)]
@@ -64,21 +66,21 @@ def test_the_demo_reaches_the_android_phone(stack):
     assert message["data"]["message_id"] == "123"
 
 
-def test_a_person_is_shown_what_arrived_and_where_to_look(stack):
-    assert "New message: Pat: Dinner is at seven." in stack.told
-    assert "radar question has been asked" in stack.told
+def test_the_output_shows_the_pushes_and_the_addresses(stack):
+    assert "New message: Pat: Dinner is at seven." in stack.output
+    assert "radar question has been asked" in stack.output
     for place in ("phones", "request log", "registry", "logs", "join in"):
-        assert place in stack.told
+        assert place in stack.output
 
 
-def test_every_service_says_that_it_is_ready_and_what_it_measures(stack):
+def test_every_service_is_ready_and_has_metrics(stack):
     for service in SERVICES:
         stack.service("ready", service)
     status, metrics = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('rules')}/metrics")
     assert status == 200 and "heliograph_" in metrics
 
 
-def test_a_second_up_takes_seconds_and_starts_nothing_anew(stack):
+def test_a_second_up_restarts_nothing(stack):
     pids = {service: stack.service("pid", service) for service in SERVICES + ["broker", "database"]}
     stack.up("--no-demo", timeout=60)
     assert pids == {service: stack.service("pid", service) for service in SERVICES + ["broker", "database"]}

@@ -1,4 +1,4 @@
-"""Whoever binds a queue hears of every change to a device, whatever dies in between; and never a token."""
+"""Device events: a bound queue receives every change, despite kills, and never a token."""
 
 import collections
 import contextlib
@@ -16,7 +16,7 @@ APP = "family-portal"
 
 @contextlib.contextmanager
 def listening(stack):
-    """A durable queue bound to every device event, taken away afterwards; gives its name."""
+    """Declares a durable queue bound to every device event, and yields its name."""
     name = f"test-device-events-{uuid.uuid4().hex[:8]}"
     with stack.channel() as channel:
         channel.queue_declare(name, durable=True, arguments={"x-queue-type": "quorum"})
@@ -44,7 +44,7 @@ def nothing_waits(stack) -> bool:
     return stack.depth("token-registry.devices") == 0 and query(stack, "SELECT count(*) FROM registry.outbox") == "0"
 
 
-def test_every_change_is_told_though_the_registry_and_the_database_die(stack):
+def test_every_change_is_announced_despite_kills_of_registry_and_database(stack):
     run, size = uuid.uuid4().hex[:8], 600
     tokens = {f"{run}-{number}": f"{run}{number:056x}" for number in range(size)}
     with listening(stack) as queue:
@@ -60,13 +60,13 @@ def test_every_change_is_told_though_the_registry_and_the_database_die(stack):
         with stack.channel() as channel:
             for user, token in tokens.items():
                 command(channel, "unregister", user=user, token=token, at=at + 1000)
-                # Comes again, after the sign-out.
+                # Registers again, after the sign-out.
                 command(channel, "register", user=user, token=token, at=at)
         active = f"SELECT count(*) FROM registry.registration WHERE user_id LIKE '{run}-%' AND state = 'active'"
         eventually(lambda: stack.depth("token-registry.devices") == 0 and query(stack, active) == "0", 120, "the sign-outs")
         eventually(lambda: nothing_waits(stack), 60, "an empty outbox")
 
-        told = collections.defaultdict(list)
+        events = collections.defaultdict(list)
         ids = set()
         for properties, body in stack.take(queue):
             event = json.loads(body)
@@ -76,21 +76,21 @@ def test_every_change_is_told_though_the_registry_and_the_database_die(stack):
             assert properties.message_id.lower() == event["trace"]["id"].lower()
             if event["trace"]["id"] not in ids:  # A repeat has the id of the first.
                 ids.add(event["trace"]["id"])
-                told[event["user"]].append(event["past"])
-        assert {user: told[user] for user in tokens} == {user: ["registered", "signed-out"] for user in tokens}
+                events[event["user"]].append(event["past"])
+        assert {user: events[user] for user in tokens} == {user: ["registered", "signed-out"] for user in tokens}
 
 
-def test_an_erased_user_is_forgotten_and_everybody_is_told(stack, phones):
+def test_erasing_a_user_is_announced(stack, phones):
     user, token = f"u-{uuid.uuid4()}", uuid.uuid4().hex
     with listening(stack) as queue:
         phones(APP, user, token)
         pushctl = [stack.product("pushctl"), "devices", "erase", "--app", APP, "--user", user]
         environment = {**stack.environment, **stack.env}
         asked = subprocess.run(pushctl, env=environment, capture_output=True, text=True, timeout=30)
-        assert (asked.returncode, "add --yes" in asked.stdout) == (0, True), asked
+        assert (asked.returncode, "confirm with --yes" in asked.stdout) == (0, True), asked
         done = subprocess.run([*pushctl, "--yes"], env=environment, capture_output=True, text=True, timeout=30)
         assert (done.returncode, done.stdout.strip()) == (0, "registrations erased: 1"), done
         assert query(stack, f"SELECT count(*) FROM registry.registration WHERE user_id = '{user}' AND token IS NOT NULL") == "0"
         eventually(lambda: stack.depth(queue) >= 3, what="three events")
-        told = [json.loads(body)["past"] for _, body in stack.take(queue) if json.loads(body)["user"] == user]
-        assert told == ["registered", "erased", "user-erased"]
+        events = [json.loads(body)["past"] for _, body in stack.take(queue) if json.loads(body)["user"] == user]
+        assert events == ["registered", "erased", "user-erased"]

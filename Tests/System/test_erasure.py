@@ -1,4 +1,4 @@
-"""Whoever asks to be forgotten is, in every stage's tables, and by what was on its way too."""
+"""Erasure removes a user from the tables of every service, and from messages in flight."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def sql(stack, statement: str, **values: str) -> str:
 
 
 def places(stack, text: str) -> set[str]:
-    """Every table of every stage in which a row has this text anywhere."""
+    """The tables of all services with this text in any column."""
     tables = sql(stack, "SELECT table_schema || '.' || table_name FROM information_schema.tables "
                         f"WHERE table_schema IN {SCHEMAS} AND table_type = 'BASE TABLE'").split()
     assert len(tables) > 30
@@ -28,7 +28,7 @@ def places(stack, text: str) -> set[str]:
 
 
 def write(stack, id: str, user: str, at: str | None = None) -> None:
-    """A chat message to the user and somebody else."""
+    """A chat message to the user and one other user."""
     event = json.loads(cloud_event("chat.message.created", {
         "message": {"id": 1, "text": "Dinner?", "thread_id": None}, "sender": {"id": "someone", "name": "Pat"},
         "participants": ["someone", user, "other"], "family": {"id": 7}}, id))
@@ -38,7 +38,7 @@ def write(stack, id: str, user: str, at: str | None = None) -> None:
 
 
 def decided(stack, id: str) -> list[str]:
-    """Who was decided about."""
+    """The users with a decision for an event."""
     return sql(stack, "SELECT user_id FROM rules.decision JOIN rules.event ON key = event WHERE id = :'id'", id=id).split()
 
 
@@ -53,15 +53,15 @@ def erase(stack, user: str) -> str:
     return done.stdout
 
 
-def test_nothing_of_an_erased_user_is_left_in_any_stage(stack, phones):
+def test_an_erased_user_is_in_no_table_of_any_service(stack, phones):
     user, token = f"erase-{uuid.uuid4()}", uuid.uuid4().hex * 2
     dead = uuid.uuid4().hex * 2
     phones(APP, user, token)
     phones(APP, user, dead)
     device = sql(stack, "SELECT device_id FROM registry.registration WHERE user_id = :'user' ORDER BY registered_at DESC LIMIT 1", user=user)
-    # Tokens are encrypted where they are stored.
+    # Stored tokens are encrypted.
     assert places(stack, token) == places(stack, dead) == set()
-    # One of the phones is gone: feedback has something to say about it.
+    # One phone is unregistered, so that feedback stores evidence.
     script = {"provider": "apns", "token": dead, "status": 410, "reason": "Unregistered",
               "timestamp": int(time.time() * 1000) + 1000}
     status, _ = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", script)
@@ -78,14 +78,14 @@ def test_nothing_of_an_erased_user_is_left_in_any_stage(stack, phones):
     assert {"rules.person", "rules.inbox", "rules.decision", "rules.presence", "registry.registration"} <= kept, kept
 
     assert erase(stack, user).strip() == "registrations erased: 2"
-    # That such a user was forgotten stays known to the registry for a while, and to it alone.
+    # Only the registry remembers the erasure, for a limited time.
     eventually(lambda: places(stack, user) == {"registry.erasure", "registry.registration"}, 60, "an end of all traces")
     assert places(stack, token) == places(stack, dead) == set()
     states = sql(stack, "SELECT DISTINCT state FROM registry.registration WHERE user_id = :'user'", user=user)
     assert states == "erased"
     eventually(lambda: "feedback.evidence" not in places(stack, device), what="evidence to be gone")
 
-    # What happened before and comes only now is not about them; what happens later is.
+    # A late event from before the erasure ignores the user; a new event does not.
     late, new = str(uuid.uuid4()), str(uuid.uuid4())
     write(stack, late, user, at="2026-01-01T00:00:00Z")
     eventually(lambda: is_decided(stack, late), what="the late event's decision")

@@ -1,4 +1,4 @@
-"""No line of any process's log holds a device token, a text for a person, or a bearer token."""
+"""No log line contains a device token, a notification text or a bearer token."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ def event(text: str, **changes) -> bytes:
 
 
 def spellings(token: str) -> list[str]:
-    """A token as it is, in capitals, and as base64 of its bytes."""
+    """A token as it is, in upper case, and as base64 of its bytes."""
     return [token, token.upper(), base64.b64encode(bytes.fromhex(token)).decode()]
 
 
@@ -34,15 +34,15 @@ def test_no_log_holds_a_token_or_a_text(stack, phones):
     assert status in (200, 201, 204), answer
     stack.take("rules.events.app.family-portal.dead")
     with stack.channel() as channel:
-        # Delivered and refused; a dead letter with the text in it; a body that is no JSON.
+        # A delivered and a rejected push, a dead letter with the text, and a body that is not JSON.
         for body in (event(text), event(text, message={}), b"{" + text.encode() + unknown.encode()):
             channel.basic_publish("events", KEY, body)
     eventually(lambda: {good, dead} <= {r.get("token") for r in stack.requests("apns")}, what="both pushes")
     eventually(lambda: stack.depth("rules.events.app.family-portal.dead") >= 2, what="the dead letters")
     stack.take("rules.events.app.family-portal.dead")
-    # Refused at the door: a token that is none, and a bearer whose signature does not fit.
+    # Rejected requests: an invalid token, and a bearer token with a wrong signature.
     url = f"{stack.env['REGISTRY_URL']}/api/notifications/push/register"
-    for body, word in (({"token": unknown + "zz", "platform": "ios", "environment": "production"}, bearer),
+    for body, word in (({"token": unknown + "x", "platform": "ios", "environment": "production"}, bearer),
                        ({"token": unknown, "platform": "ios", "environment": "production"}, bearer[:-4] + "AAAA")):
         status, _ = stack.http("POST", url, body, headers={"Authorization": f"Bearer {word}"})
         assert status in (400, 401)

@@ -1,5 +1,6 @@
-"""The openapi.yaml of the registry and of rules, held against what the services answer: schemathesis makes up requests from
-it, good ones and bad ones, and finds fault with every answer that it does not describe."""
+"""Compares openapi.yaml of the registry and rules with the services. Schemathesis generates valid and invalid requests
+and checks every response against the description.
+"""
 
 import os
 import pathlib
@@ -12,7 +13,7 @@ SEED = "17"
 
 
 def schemathesis(stack, document: str, *options: str, key: str | None = None) -> subprocess.CompletedProcess:
-    """Runs it with the bearer token of a user that nobody else has, and with the registry's operator key or another."""
+    """Runs schemathesis with the bearer token of a new user and an operator key."""
     return subprocess.run(
         [pathlib.Path(sys.executable).parent / "schemathesis", "--config-file", HERE / "schemathesis.toml", "run", document,
          "--seed", SEED, "--generation-database", "none", "--request-timeout", "10", "--suppress-health-check",
@@ -24,11 +25,11 @@ def schemathesis(stack, document: str, *options: str, key: str | None = None) ->
 
 
 def counts(done: subprocess.CompletedProcess) -> tuple[int, int]:
-    """(operations that were tried, requests that were made)."""
+    """(operations tested, requests sent)."""
     return (int(re.search(r"Tested: (\d+)", done.stdout)[1]), int(re.search(r"(\d+) generated", done.stdout)[1]))
 
 
-def test_every_answer_of_the_registry_is_as_described(stack):
+def test_every_response_of_the_registry_matches_its_description(stack):
     tags = ("installations", "push", "topics", "operator", "description")
     done = schemathesis(
         stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--max-examples", "25",
@@ -38,7 +39,7 @@ def test_every_answer_of_the_registry_is_as_described(stack):
     assert operations == 17 and requests > 300
 
 
-def test_every_answer_of_rules_is_as_described(stack):
+def test_every_response_of_rules_matches_its_description(stack):
     tags = ("preferences", "inbox", "presence", "operator", "description")
     key = subprocess.run(
         [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "schemathesis", "--all-apps", "--may",
@@ -52,8 +53,8 @@ def test_every_answer_of_rules_is_as_described(stack):
     assert operations == 13 and requests > 300
 
 
-def test_probes_and_metrics_are_as_described(stack):
-    # The admin port is for probes: it answers 404, not 405, to what they do not send.
+def test_probes_and_metrics_match_their_description(stack):
+    # The admin port answers 404, not 405, to methods that probes do not use.
     done = schemathesis(
         stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--url",
         f"http://127.0.0.1:{stack.admin_port('token-registry')}", "--include-tag", "admin", "--exclude-checks",
@@ -62,7 +63,7 @@ def test_probes_and_metrics_are_as_described(stack):
     assert counts(done)[0] == 3
 
 
-def test_a_description_that_is_not_true_is_found_out(stack, tmp_path):
+def test_a_wrong_description_is_detected(stack, tmp_path):
     _, text = stack.http("GET", f"{stack.env['REGISTRY_URL']}/openapi.yaml")
     true, untrue = "required: [kind, token, environment]", "required: [kind, token]"
     assert text.count(true) == 1

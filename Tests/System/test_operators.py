@@ -1,4 +1,4 @@
-"""What operators see: the story of an event over HTTP, and a preview of what phones get that holds true."""
+"""Operators: the explanation of an event over HTTP, and a preview that equals the delivered payloads."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def publish(stack, event: bytes) -> None:
     stack.publish(f"{APP}.chat.message.created", event, content_type="application/cloudevents+json")
 
 
-def test_the_endpoint_and_pushctl_tell_the_same_story(stack, phones, key):
+def test_the_operator_api_and_pushctl_give_the_same_explanation(stack, phones, key):
     user, token = f"operators-{uuid.uuid4()}", uuid.uuid4().hex
     phones(APP, user, token)
     event = f"operators/{uuid.uuid4()} ä"
@@ -47,11 +47,11 @@ def test_the_endpoint_and_pushctl_tell_the_same_story(stack, phones, key):
     url = f"{stack.env['RULES_URL']}/v1/operator/events/{urllib.parse.quote(event, safe='')}?app={APP}"
     status, answer = stack.http("GET", url, headers={"Authorization": f"Bearer {key}"})
     assert status == 200, answer
-    told = {story["user"]: story for story in answer["events"][0]["stories"]}
+    stories = {story["user"]: story for story in answer["events"][0]["stories"]}
     printed = pushctl(stack, "explain", event, "--app", APP)
-    assert [o["disposition"] for o in told[user]["outcomes"]] == ["accepted"]
-    assert [o["reason"] for o in told[f"without-a-phone-{user}"]["outcomes"]] == ["no-device"]
-    for story in told.values():
+    assert [o["disposition"] for o in stories[user]["outcomes"]] == ["accepted"]
+    assert [o["reason"] for o in stories[f"without-a-phone-{user}"]["outcomes"]] == ["no-device"]
+    for story in stories.values():
         assert f"  {story['user']}  {story['rule']}  {story['notification']}" in printed
         for outcome in story["outcomes"]:
             assert outcome["disposition"] in printed and (outcome["reason"] or "") in printed
@@ -60,18 +60,18 @@ def test_the_endpoint_and_pushctl_tell_the_same_story(stack, phones, key):
 
 
 def raw_requests(stack, provider: str) -> str:
-    """The simulator's log as text: it has bodies byte for byte."""
+    """The simulator's log as text, with request bodies byte for byte."""
     with urllib.request.urlopen(f"{stack.env['SIMULATOR_URL']}/{provider}/requests", timeout=10) as answer:
         return answer.read().decode()
 
 
 def without_times(text: str) -> str:
-    """A preview does not know when the sender will have its turn."""
+    """Removes times that depend on the sender."""
     text = re.sub(r'"TTL":"\d+"', '"TTL":"…"', text)
     return re.sub(r'"ttl":"\d+s"', '"ttl":"…"', re.sub(r'"apns-expiration":"\d+"', '"apns-expiration":"…"', text))
 
 
-def test_what_a_preview_shows_is_byte_for_byte_what_phones_get(stack, phones, tmp_path):
+def test_a_preview_equals_the_delivered_payload_byte_for_byte(stack, phones, tmp_path):
     user, apple, android = f"preview-{uuid.uuid4()}", uuid.uuid4().hex, f"{uuid.uuid4().hex}:fcm"
     phones(APP, user, apple)
     phones(APP, user, android, platform="android")

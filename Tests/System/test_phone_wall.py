@@ -1,4 +1,4 @@
-"""The phone wall in a real browser: notifications go in at the bus, and the page is asked what it shows."""
+"""The phone wall in a real browser: publishes notifications and checks the page."""
 
 import json
 import time
@@ -27,7 +27,7 @@ def page(stack, tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("browser")) as page:
         page.go(stack.env["SIMULATOR_URL"] + "/")
         eventually(lambda: page.ask("document.getElementById('live')?.dataset.state") == "live", what="the wall is live")
-        # Gone with a reload: what is still there later arrived live.
+        # Lost by a reload, so content that appears while it is set arrived live.
         page.ask("window.neverReloaded = true")
         yield page
 
@@ -42,7 +42,7 @@ def notes(page, token: str) -> list[dict]:
 
 
 def notify(stack, user: str, **content) -> None:
-    """One notification of the family-portal app, as rules would make it."""
+    """Publishes a notification of family-portal, like rules."""
     notification = str(uuid.uuid4())
     message = {
         "type": "heliograph.notification", "version": 1, "app": "family-portal", "rule": "wall", "lane": "interactive",
@@ -63,7 +63,7 @@ def iphone(phones):
     return token
 
 
-def test_a_push_appears_without_a_reload_and_nothing_in_it_is_markup(stack, page, iphone):
+def test_a_push_appears_without_a_reload_and_its_markup_is_escaped(stack, page, iphone):
     text = "<script>window.broken = true</script> & <img src=x onerror='window.broken = true'>"
     notify(stack, iphone, title="<b>Bold</b>", body=text, badge=7, sound="default")
     (note,) = eventually(lambda: notes(page, iphone), what="the notification is on the wall")
@@ -83,13 +83,13 @@ def test_the_newest_is_on_top_and_a_collapse_key_replaces(stack, page, iphone):
     assert "replaced 1" in notes(page, iphone)[0]["chips"]
 
 
-def test_a_silent_push_is_marked_and_shows_no_text(stack, page, iphone):
+def test_a_silent_push_is_marked_and_has_no_text(stack, page, iphone):
     notify(stack, iphone, silent=True, data={"sync": "inbox"})
     (note,) = eventually(lambda: notes(page, iphone), what="the silent push is on the wall")
     assert (note["silent"], note["kind"], note["title"]) == ("true", "background", "")
 
 
-def test_an_android_phone_looks_like_one(stack, page, phones):
+def test_an_fcm_token_is_shown_as_an_android_phone(stack, page, phones):
     token = f"wall-{uuid.uuid4().hex}:APA91b"
     phones("family-portal", token, token, platform="android")
     notify(stack, token, title="New message", body="Pat: Dinner is at seven.")
@@ -97,7 +97,7 @@ def test_an_android_phone_looks_like_one(stack, page, phones):
     assert (shown(page, token)["platform"], note["title"]) == ("android", "New message")
 
 
-def test_what_was_refused_rings_no_phone(stack, page, iphone):
+def test_a_rejected_push_is_counted_and_not_shown(stack, page, iphone):
     outcome = {"provider": "apns", "token": iphone, "reason": "PayloadTooLarge", "count": 1}
     status, answer = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", outcome)
     assert status == 200, answer
@@ -106,7 +106,7 @@ def test_what_was_refused_rings_no_phone(stack, page, iphone):
     assert (phone["notes"], phone["counts"]) == ([], "0 delivered · 1 not")
 
 
-def test_the_wall_is_searched(stack, page, iphone):
+def test_the_search_filters_phones(stack, page, iphone):
     notify(stack, iphone, title="Needle", body="in a haystack")
     eventually(lambda: notes(page, iphone), what="the notification is on the wall")
 
@@ -122,8 +122,8 @@ def test_the_wall_is_searched(stack, page, iphone):
     assert iphone in search("")
 
 
-def test_a_picture_is_shown_and_one_from_elsewhere_is_named(stack, page, iphone):
-    # One red point.
+def test_an_inline_image_is_shown_and_a_remote_one_is_a_placeholder(stack, page, iphone):
+    # One red pixel.
     point = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIA"
              "X8jx0gAAAABJRU5ErkJggg==")
     notify(stack, iphone, title="Inside", body="a point", image=point)
@@ -140,7 +140,7 @@ def test_a_picture_is_shown_and_one_from_elsewhere_is_named(stack, page, iphone)
     assert (elsewhere[0], elsewhere[1]) == ("Elsewhere", False) and "images.invalid" in elsewhere[3]
 
 
-def test_the_page_asks_nobody_else_and_complains_of_nothing(stack, page, iphone):
+def test_the_page_makes_no_other_requests_and_logs_no_errors(stack, page, iphone):
     notify(stack, iphone, title="Picture", body="of a lake", image="https://images.invalid/lake.jpg")
     eventually(lambda: notes(page, iphone), what="the notification is on the wall")
     assert page.ask("document.querySelectorAll('.note img').length") == 0, "remote images are not fetched by default"
@@ -150,7 +150,7 @@ def test_the_page_asks_nobody_else_and_complains_of_nothing(stack, page, iphone)
     assert complaints == []
 
 
-def test_forgetting_empties_the_wall(stack, page, iphone):
+def test_deleting_requests_empties_the_wall(stack, page, iphone):
     notify(stack, iphone, title="Soon", body="gone")
     eventually(lambda: notes(page, iphone), what="the notification is on the wall")
     stack.forget_requests()

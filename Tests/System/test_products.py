@@ -1,4 +1,4 @@
-"""The five products on real parts: an event in with pika, what the phones got, and what the inbox holds."""
+"""The five example apps: publishes events with pika, and checks pushes and inboxes."""
 
 import collections
 import datetime
@@ -21,7 +21,7 @@ def sql(stack, statement: str) -> str:
 
 
 class Product:
-    """One app: its events, its people's phones and inboxes."""
+    """One app with its events, phones and inboxes."""
 
     def __init__(self, stack, phones, app: str, provider: str):
         self.stack, self.phones, self.app, self.provider = stack, phones, app, provider
@@ -29,7 +29,7 @@ class Product:
         self.tokens: dict[str, str] = {}
 
     def person(self, name: str, **settings) -> str:
-        """A person with a phone; what they have chosen is as if they had."""
+        """A user with a phone and the default preferences."""
         user = f"{name}-{self.run}"
         self.tokens[user] = uuid.uuid4().hex * 2 if self.provider == "apns" else f"{user}:fcm"
         self.phones(self.app, user, self.tokens[user], platform="ios" if self.provider == "apns" else "android")
@@ -39,7 +39,7 @@ class Product:
         return user
 
     def happen(self, type: str, **data) -> str:
-        """Publishes an event and waits until it is decided; gives its id."""
+        """Publishes an event, waits for its decision and returns its id."""
         id = f"{self.run}-{uuid.uuid4().hex[:8]}"
         self.stack.publish(f"{self.app}.{type}", cloud_event(type, data, id),
                            content_type="application/cloudevents+json")
@@ -47,18 +47,18 @@ class Product:
         return id
 
     def requests(self, user: str) -> list[dict]:
-        """All requests to a person's phone so far."""
+        """All requests to a user's phone."""
         return [r for r in self.stack.requests(self.provider) if r.get("token") == self.tokens[user]]
 
     def got(self, user: str, count: int, within: float = 30) -> list[dict]:
-        """The requests to a person's phone, once there are so many. ``heard`` proves that there are no more."""
-        assert count > 0, "nothing arrives at once: ask heard()"
+        """The requests to a user's phone, once `count` have arrived. ``got_exactly`` proves that no more follow."""
+        assert count > 0, "use got_exactly() for zero pushes"
         found = eventually(lambda: len(found := self.requests(user)) >= count and found, within, f"{count} pushes to {user}")
         assert len(found) == count, [r["body"] for r in found]
         return found
 
-    def heard(self, **counts: int) -> None:
-        """Each of these people got so many pushes and no more, counted when everything that happened has been handled."""
+    def got_exactly(self, **counts: int) -> None:
+        """Checks that each user got this number of pushes, after everything published was processed."""
         all_is_handled(self.stack, self.app, self.provider)
         users = {name: next(user for user in self.tokens if user.startswith(f"{name}-{self.run}")) for name in counts}
         assert {name: len(self.requests(user)) for name, user in users.items()} == counts
@@ -69,7 +69,7 @@ class Product:
                                f"WHERE id = '{event}' AND user_id = '{user}' ORDER BY step DESC LIMIT 1")
 
     def inbox(self, user: str) -> list[str]:
-        """The bodies in a person's inbox, as they came."""
+        """The bodies in a user's inbox, in order of arrival."""
         text = sql(self.stack, "SELECT content ->> 'body' FROM rules.inbox JOIN rules.saying ON saying.id = saying "
                                f"WHERE inbox.user_id = '{user}' ORDER BY at, notification")
         return text.splitlines()
@@ -100,18 +100,18 @@ TRIGGERS = [
 ]
 
 
-def test_baolife_tells_five_things_and_four_an_hour(product):
+def test_baolife_pushes_five_types_and_at_most_four_an_hour(product):
     game = product("baolife")
     player = game.person("player")
     events = [game.happen(type, player={"id": player}, **data) for type, data, *_ in TRIGGERS]
     seen = {(aps(r)["alert"]["body"], aps(r)["category"], r["body"]["data"]["deep_link"]) for r in game.got(player, 4)}
     assert seen == {tuple(trigger[2:]) for trigger in TRIGGERS[:4]}
     assert game.decided(events[4], player) == "inbox capped"
-    game.heard(player=4)
+    game.got_exactly(player=4)
     assert game.inbox(player) == [trigger[2] for trigger in TRIGGERS]
 
 
-def test_baolife_tells_only_who_is_away(product):
+def test_baolife_pushes_only_to_absent_players(product):
     game = product("baolife")
     player = game.person("player")
     type, data, *_ = TRIGGERS[0]
@@ -119,22 +119,22 @@ def test_baolife_tells_only_who_is_away(product):
     assert game.decided(game.happen(type, player={"id": player}, **data), player) == "inbox present"
     game.happen("session.ended", player={"id": player, "device": "phone"})
     assert game.decided(game.happen(type, player={"id": player}, **data), player) == "push wanted"
-    game.heard(player=1)
+    game.got_exactly(player=1)
     assert len(game.inbox(player)) == 2
 
 
-def test_baolife_pushes_the_prompts_that_it_pushed_before(product):
+def test_baolife_pushes_its_existing_prompts(product):
     game = product("baolife")
     player = game.person("player")
     game.happen("v2Prompt", player={"id": player}, prompt={"id": "v", "text": "Your landlord wants an answer"})
     (request,) = game.got(player, 1)
     assert aps(request)["alert"]["body"] == "Your landlord wants an answer"
-    game.heard(player=1)
+    game.got_exactly(player=1)
 
 
 # 001 The family portal (the payload byte for byte is in test_demo)
 
-def test_the_portal_tells_all_but_the_sender_and_headers_are_the_documents(product):
+def test_the_portal_pushes_to_all_but_the_sender_with_the_documented_headers(product):
     portal = product("family-portal")
     pat, sam, kim = (portal.person(name) for name in ("pat", "sam", "kim"))
     portal.happen("chat.message.created", message={"id": 1, "text": "Dinner?", "thread_id": 9},
@@ -147,7 +147,7 @@ def test_the_portal_tells_all_but_the_sender_and_headers_are_the_documents(produ
         assert (headers["apns-topic"], headers["apns-push-type"], headers["apns-priority"]) == (
             "com.familyportal.app", "alert", "10")
         assert portal.inbox(user) == ["Pat: Dinner?"]
-    portal.heard(pat=0, sam=1, kim=1)
+    portal.got_exactly(pat=0, sam=1, kim=1)
     assert portal.inbox(pat) == []
 
 
@@ -161,13 +161,13 @@ def notification(request: dict) -> dict:
 
 
 def soon() -> tuple[str, float]:
-    """A time of the day in UTC that is at least five seconds away, and how long it is until a bit after it."""
+    """A time of day in UTC at least five seconds ahead, and the seconds until shortly after it."""
     now = datetime.datetime.now(datetime.timezone.utc)
     then = (now + datetime.timedelta(seconds=65)).replace(second=0, microsecond=0)
     return then.strftime("%H:%M"), (then - now).total_seconds() + 60
 
 
-def test_a_worker_hears_of_a_decision_on_every_device_and_strangers_read_nothing(product, stack):
+def test_a_decision_reaches_every_device_of_the_worker_without_details(product, stack):
     hr = product("monolite-hr", "fcm")
     worker = hr.person("worker")
     tablet = f"{worker}:tablet"
@@ -184,7 +184,7 @@ def test_a_worker_hears_of_a_decision_on_every_device_and_strangers_read_nothing
                            f" JOIN rules.event ON event = key WHERE id = '{event}'") == "t|2|f", what="two devices")
 
 
-def test_the_upstream_is_told_what_became_of_it(product, stack):
+def test_the_upstream_gets_a_delivery_report(product, stack):
     hr = product("monolite-hr", "fcm")
     worker = hr.person("worker")
     queue = f"test-reports-{hr.run}"
@@ -195,11 +195,11 @@ def test_the_upstream_is_told_what_became_of_it(product, stack):
         event = hr.happen("request.approved", request=REQUEST, worker={"id": worker})
         reports: list[dict] = []
 
-        def told() -> bool:
+        def is_reported() -> bool:
             reports.extend(json.loads(body) for _, body in stack.take(queue))
             return any(r["data"]["event_id"] == event and r["data"]["devices_notified"] == 1 for r in reports)
 
-        eventually(told, what="the report")
+        eventually(is_reported, what="the report")
         data = [r["data"] for r in reports if r["data"]["event_id"] == event][-1]
         assert uuid.UUID(data["notification_id"])
         assert (data["push_sent"], data["devices_notified"], data["failed"]) == (True, 1, False)
@@ -209,7 +209,7 @@ def test_the_upstream_is_told_what_became_of_it(product, stack):
             channel.queue_delete(queue)
 
 
-def test_who_has_switched_a_type_off_finds_it_in_the_inbox(product):
+def test_a_disabled_type_is_in_the_inbox_only(product):
     hr = product("monolite-hr", "fcm")
     off = hr.person("off", enabled=False)
     picky = hr.person("picky", types={"request-status": False})
@@ -218,7 +218,7 @@ def test_who_has_switched_a_type_off_finds_it_in_the_inbox(product):
         assert hr.decided(event, user) == f"inbox {reason}"
         assert hr.inbox(user) == [
             "Your vacation request for July 1, 2026 to July 14, 2026 was rejected: Too many are away"]
-    hr.heard(off=0, picky=0)
+    hr.got_exactly(off=0, picky=0)
 
 
 def test_the_requester_is_pushed_within_five_seconds(product):
@@ -231,7 +231,7 @@ def test_the_requester_is_pushed_within_five_seconds(product):
         assert arrived - published <= 5, f"request {number} arrived after {arrived - published:.1f} s"
 
 
-def test_a_manager_and_a_worker_hear_once_a_day_at_their_own_time(product, stack):
+def test_a_manager_and_a_worker_get_a_daily_digest_at_their_own_time(product, stack):
     hr = product("monolite-hr", "fcm")
     clock, wait = soon()
     manager = hr.person("manager", digest_time=clock, zone="UTC")
@@ -258,16 +258,16 @@ def test_a_manager_and_a_worker_hear_once_a_day_at_their_own_time(product, stack
     data = request["body"]["message"]["data"]
     nearest = (today + datetime.timedelta(days=15)).isoformat()
     assert (data["count"], data["nearest"], data["deep_link"]) == ("2", nearest, "monolitehr://settings/documents")
-    hr.heard(manager=1, worker=1, idle=0)
+    hr.got_exactly(manager=1, worker=1, idle=0)
     assert hr.inbox(idle) == []
 
 
-def test_everyone_hears_of_an_announcement_in_their_own_app(product):
+def test_an_announcement_reaches_every_member_of_the_app(product):
     hr = product("monolite-hr", "fcm")
     ana, ben, out = (hr.person(name) for name in ("ana", "ben", "out"))
     deaf = hr.person("deaf", types={"announcements": False})
     hr.happen("staff.listed", employees=[{"id": user} for user in (ana, ben, deaf)])
-    # The same person in another app has another phone there, and other rules.
+    # The same user has another phone and other rules in another app.
     other = product("family-portal")
     other.phones("family-portal", ana, "ab" * 32)
     event = hr.happen("announcement.published", announcement={"id": "a", "title": "Party", "text": "In the yard"})
@@ -276,13 +276,13 @@ def test_everyone_hears_of_an_announcement_in_their_own_app(product):
         assert notification(request) == {"title": "Party", "body": "In the yard"}
     assert hr.decided(event, deaf) == "inbox type-off"
     assert hr.decided(event, out) == ""
-    hr.heard(ana=1, ben=1, out=0, deaf=0)
+    hr.got_exactly(ana=1, ben=1, out=0, deaf=0)
     all_is_handled(hr.stack, "family-portal")
     assert not [r for r in hr.stack.requests("apns") if r.get("token") == "ab" * 32]
     hr.happen("staff.listed", employees=[])
 
 
-def test_a_failed_push_is_marked_and_stays_in_the_inbox(product, stack):
+def test_a_failed_push_is_marked_in_the_inbox(product, stack):
     hr = product("monolite-hr", "fcm")
     worker = f"gone-{hr.run}"
     hr.tokens[worker] = f"{worker}:unregistered"
@@ -301,7 +301,7 @@ def test_a_failed_push_is_marked_and_stays_in_the_inbox(product, stack):
 
 # 003 Tweet
 
-def test_the_badge_counts_what_is_unread_and_is_cleared_everywhere(product):
+def test_the_badge_counts_unread_messages_and_is_cleared_on_every_device(product):
     chat = product("tweet-chat")
     ada, bob = chat.person("ada"), chat.person("bob")
     sender = {"id": ada, "name": "Ada Byron", "username": "ada"}
@@ -313,7 +313,7 @@ def test_the_badge_counts_what_is_unread_and_is_cleared_everywhere(product):
     assert (aps(first)["alert"], aps(first)["badge"]) == ({"title": "Ada Byron", "body": "See you"}, 1)
     assert (aps(second)["alert"]["body"], aps(second)["badge"]) == ("New message", 2)
     assert first["body"]["data"]["deep_link"] == "tweet://chat/c-1"
-    # A message in another chat is unread too; opening one chat clears the badge all the same, as the document has it.
+    # A message in another chat is unread too; opening one chat still clears the badge, as the document requires.
     chat.happen("chat.message.sent", chat={"id": "c-2"}, message={"id": "m-3", "content": "Other"}, sender=sender,
                 members=[ada, bob])
     chat.got(bob, 3)
@@ -321,14 +321,14 @@ def test_the_badge_counts_what_is_unread_and_is_cleared_everywhere(product):
     cleared = chat.got(bob, 4)[3]
     assert aps(cleared) == {"badge": 0}
     assert sql(chat.stack, f"SELECT count(*) FROM rules.inbox WHERE user_id = '{bob}' AND read_at IS NULL") == "0"
-    chat.heard(ada=0, bob=4)
+    chat.got_exactly(ada=0, bob=4)
 
 
 # 004 Hide & Seek
 
 GAME = "6c0a7c1e-95f1-4c2b-8a4e-0f6d2b1f9a11"
 ROWS = [
-    # event, what of it, who hears what
+    # event, data, body by role
     ("game.player.joined", {}, {}),
     ("game.started", {}, {"hider": "Game on! The hiding phase has begun.", "seeker": "Game on! The hiding phase has begun."}),
     ("game.phase.changed", {"game": {"id": GAME, "phase": "seeking"}},
@@ -354,9 +354,9 @@ def test_every_row_of_the_games_table(product):
     users = {role: game.person(role) for role in ("hider", "seeker")}
     players = [{"user": user, "role": role} for role, user in users.items()]
     counts = collections.Counter()
-    for type, data, heard in ROWS:
+    for type, data, expected in ROWS:
         game.happen(type, **{"game": {"id": GAME}, "players": players, **data})
-        for role, body in heard.items():
+        for role, body in expected.items():
             counts[role] += 1
             request = game.got(users[role], counts[role])[-1]
             assert request["body"]["data"]["game_id"] == GAME
@@ -366,6 +366,6 @@ def test_every_row_of_the_games_table(product):
             else:
                 assert aps(request)["alert"] == {"title": "Hide & Seek", "body": body}
                 assert (aps(request)["interruption-level"], aps(request)["sound"]) == ("time-sensitive", "default")
-    game.heard(**counts)
+    game.got_exactly(**counts)
     for role, user in users.items():
         assert len(game.inbox(user)) == counts[role] - (role == "seeker")

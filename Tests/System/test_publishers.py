@@ -1,4 +1,4 @@
-"""Events from clients that nobody here wrote: pika and amqp-publish, in every way that CloudEvents come."""
+"""Events from other AMQP clients: pika and amqp-publish, in every CloudEvents mode."""
 
 import json
 import subprocess
@@ -62,16 +62,16 @@ def test_amqp_publish(stack, phones, persistent):
     assert len(arrived(stack, token, event)) == 1
 
 
-def test_an_event_that_comes_again_after_its_outcome_is_not_pushed_again(stack, phones):
+def test_an_event_repeated_after_its_outcome_is_not_pushed_again(stack, phones):
     token = uuid.uuid4().hex * 2
     phones("family-portal", "twice", token)
     event = f"twice-{uuid.uuid4()}"
     for _ in range(2):
         stack.publish(KEY, cloud_event(TYPE, chat(event, "twice"), event), content_type="application/cloudevents+json")
-        # The outcome is what proves to rules that the event needs nothing more.
+        # The outcome in rules' tables completes the event.
         arrived(stack, token, event)
         eventually(lambda: stack.is_answered(event), what="the outcome in rules' tables")
-    # A later event is the proof that both were dealt with: the queue is worked off in order.
+    # The queue is processed in order, so a later event proves that both were processed.
     later = f"later-{uuid.uuid4()}"
     stack.publish(KEY, cloud_event(TYPE, chat(later, "twice"), later), content_type="application/cloudevents+json")
     arrived(stack, token, later)

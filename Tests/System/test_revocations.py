@@ -1,4 +1,4 @@
-"""What was meant for somebody who has lost a device is not sent to it, wherever it was under way."""
+"""Pushes for a user who lost the device are not sent, wherever they are queued."""
 
 import json
 import subprocess
@@ -7,8 +7,8 @@ import uuid
 import pytest
 from local_stack import eventually
 from test_device_events import nothing_waits
-from test_people import sql
-from test_retirement import requests_of, script, tell
+from test_presence_and_inbox import sql
+from test_token_deactivation import requests_of, script, tell
 
 APP = "family-portal"
 QUEUE = f"apns-sender.pushes.interactive.{APP}"
@@ -29,14 +29,14 @@ def messages(stack, token: str) -> list[str]:
 
 
 def metric(stack, name: str, *labels: str) -> float:
-    """The sum of a metric of the APNs sender over the series with these labels."""
+    """The sum of a metric of the APNs sender over series with these labels."""
     status, text = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('apns-sender')}/metrics")
     assert status == 200
     lines = [line for line in text.splitlines() if line.startswith(name) and all(label in line for label in labels)]
     return sum(float(line.split()[-1]) for line in lines)
 
 
-def test_what_waited_while_the_sender_was_away_is_not_sent_to_the_next_owner(stack, phones):
+def test_pushes_queued_while_the_sender_was_down_are_not_sent_to_the_next_owner(stack, phones):
     first, second, leaving, erased = (f"{name}-{uuid.uuid4()}" for name in "abcd")
     taken, left, forgotten = (uuid.uuid4().hex for _ in range(3))
     for user, token in ((first, taken), (leaving, left), (erased, forgotten)):
@@ -62,13 +62,13 @@ def test_what_waited_while_the_sender_was_away_is_not_sent_to_the_next_owner(sta
     eventually(lambda: stack.depth(QUEUE) == 0, what="an empty queue")
     assert (messages(stack, taken), messages(stack, left), messages(stack, forgotten)) == ([own], [], [])
     assert metric(stack, "heliograph_push_targets_revoked_total") == 3
-    # Who comes back to the device is heard of again.
+    # A user who registers the device again gets pushes again.
     phones(APP, leaving, left)
     back = tell(stack, leaving)
     eventually(lambda: messages(stack, left) == [back], what="the push after the return")
 
 
-def test_what_waits_to_be_tried_again_is_not_sent_to_the_next_owner(stack, phones):
+def test_a_push_waiting_for_a_retry_is_not_sent_to_the_next_owner(stack, phones):
     first, second, token = f"a-{uuid.uuid4()}", f"b-{uuid.uuid4()}", uuid.uuid4().hex
     phones(APP, first, token)
     script(stack, provider="apns", token=token, status=502, body="", count=1)
@@ -77,18 +77,18 @@ def test_what_waits_to_be_tried_again_is_not_sent_to_the_next_owner(stack, phone
     phones(APP, second, token)
     own = tell(stack, second)
     eventually(lambda: messages(stack, token) == [event, own], what="the next owner's push")
-    # It comes back from its retry level after half a minute.
+    # The retry level returns it after half a minute.
     eventually(lambda: is_revoked(stack, event), 120, "a word on what was revoked")
     assert messages(stack, token) == [event, own]
 
 
-def test_what_a_paused_lane_keeps_is_not_sent_to_the_next_owner(stack, phones):
+def test_a_push_kept_by_a_paused_route_is_not_sent_to_the_next_owner(stack, phones):
     first, second, token = f"a-{uuid.uuid4()}", f"b-{uuid.uuid4()}", uuid.uuid4().hex
     phones(APP, first, token)
     stack.service("stop", "provider-simulator")
     try:
         event = tell(stack, first)
-        lane = ("heliograph_lane_open{", f'app="{APP}"', 'environment="production"')
+        lane = ("heliograph_route_open{", f'app="{APP}"', 'environment="production"')
         eventually(lambda: metric(stack, *lane) == 0, 60, "a lane that pauses")
         phones(APP, second, token)
         own = tell(stack, second)
@@ -101,7 +101,7 @@ def test_what_a_paused_lane_keeps_is_not_sent_to_the_next_owner(stack, phones):
 
 
 @pytest.mark.parametrize("change", [{"types": {"chat": False}}, {"mutes": {"thread/9": {"muted": True}}}])
-def test_a_preference_switched_off_before_the_delivery_stops_the_push(stack, phones, change):
+def test_a_preference_disabled_before_delivery_stops_the_push(stack, phones, change):
     user, token = f"p-{uuid.uuid4()}", uuid.uuid4().hex
     phones(APP, user, token)
     stack.service("stop", "apns-sender")

@@ -1,4 +1,4 @@
-"""The JSON Schema that editors use takes every rule set, and refuses what the reader refuses."""
+"""The JSON Schema for editors accepts every rule set, and rejects what the reader rejects."""
 
 import copy
 import json
@@ -14,13 +14,13 @@ VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
 FILES = sorted((RULES / "RuleSets").glob("*.yaml"))
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_valid():
     assert jsonschema_rs.meta.is_valid(SCHEMA)
     assert len(FILES) == 5
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_rule_set_is_taken(file):
+def test_every_rule_set_is_accepted(file):
     assert [error.message for error in VALIDATOR.iter_errors(yaml.safe_load(file.read_text()))] == []
 
 
@@ -34,7 +34,7 @@ def test_every_rule_set_is_taken(file):
     lambda file: next(iter(file["rules"].values())).update(to={"group": "g", "users": "u"}),
     lambda file: file.update(groups=[{"event": "e", "group": "g"}]),
 ])
-def test_a_mistake_is_refused(change):
+def test_a_mistake_is_rejected(change):
     file = copy.deepcopy(yaml.safe_load((RULES / "RuleSets" / "family-portal.yaml").read_text()))
     change(file)
     assert list(VALIDATOR.iter_errors(file))

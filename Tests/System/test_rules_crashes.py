@@ -1,4 +1,4 @@
-"""Rules die twenty times while everything that they do is under way: nothing is lost, charged twice or summed up twice."""
+"""Kills rules twenty times during all of its work: nothing is lost, and no cap or digest counts twice."""
 
 import concurrent.futures
 import datetime
@@ -8,24 +8,24 @@ import time
 import uuid
 
 import pika
-from large_groups import OF_NAMED, TO_STAFF, Crowds
+from large_groups import OF_NAMED, TO_STAFF, LargeGroups
 from local_stack import cloud_event, eventually
 from test_products import sql
 
 DEATHS = 20
-# Of these many it is made sure that they fall between what is decided about a crowd and what is published.
-DEATHS_OVER_STEPS = 4
+# The number of kills between the decision and the publish of a fan-out step.
+KILLS_BETWEEN_STEPS = 4
 ROUND = 40
 PREFETCH = 500
 
 
-def test_twenty_deaths_lose_nothing_and_charge_nobody_twice(stack, phones):
+def test_twenty_kills_lose_nothing_and_count_no_cap_twice(stack, phones):
     run = uuid.uuid4().hex[:8]
-    with Crowds(stack, run) as crowds:
-        die(stack, phones, run, crowds)
+    with LargeGroups(stack, run) as groups:
+        kill_rules(stack, phones, run, groups)
 
 
-def die(stack, phones, run: str, crowds: Crowds):
+def kill_rules(stack, phones, run: str, groups: LargeGroups):
     stack.forget_requests()
     now = datetime.datetime.now(datetime.timezone.utc)
     due = (now + datetime.timedelta(seconds=150)).replace(second=0, microsecond=0)
@@ -64,7 +64,7 @@ def die(stack, phones, run: str, crowds: Crowds):
             if number % 4 == 0:
                 publish(channel, "baolife/achievement.unlocked", {
                     "player": {"id": players[published["life"] % 3]}, "achievement": {"id": "a", "name": "A"}}, "life")
-        # What waits is published early enough to be decided before it is due.
+        # Scheduled notifications are published early enough to be decided before they are due.
         if datetime.datetime.now(datetime.timezone.utc) < due - datetime.timedelta(seconds=30):
             for number in range(6):
                 publish(channel, "monolite-hr/request.approved", {
@@ -82,32 +82,32 @@ def die(stack, phones, run: str, crowds: Crowds):
     with concurrent.futures.ThreadPoolExecutor(1) as publisher:
         for death in range(DEATHS):
             if death < OF_NAMED:
-                crowds.address_players()
+                groups.address_players()
             if death < TO_STAFF:
-                crowds.address_staff()
-            # Every other one dies at work, the rest while they start.
+                groups.address_staff()
+            # Every other kill happens during work, the others during startup.
             if death % 2:
                 stack.service("ready", "rules")
             loading = publisher.submit(load_once)
-            # Somewhere within the round, which takes longer than this.
+            # At a random time within the round, which takes longer.
             time.sleep(chance.uniform(0, 0.2))
             stack.service("kill", "rules")
-            crowds.look()
+            groups.record_state()
             loading.result(timeout=60)
             stack.service("start", "rules")
-    for _ in range(DEATHS_OVER_STEPS):
-        crowds.die_over_a_step()
-    # The last deaths fall into what is due.
+    for _ in range(KILLS_BETWEEN_STEPS):
+        groups.kill_between_decision_and_publish()
+    # The last kills happen while notifications fall due.
     while datetime.datetime.now(datetime.timezone.utc) < due:
         time.sleep(0.2)
     for _ in range(3):
         stack.service("kill", "rules")
         stack.service("start", "rules")
 
-    total = sum(published.values()) + crowds.events
+    total = sum(published.values()) + groups.events
     eventually(lambda: sql(stack, f"SELECT count(*) FROM rules.event WHERE id LIKE '{run}-%'") == str(total), 120,
                "every event to be decided")
-    # The end of quiet hours is spread over ten minutes; what is left is made due now.
+    # Held notifications are released over ten minutes; the rest is made due now.
     eventually(lambda: sql(
         stack, "WITH pulled AS (UPDATE rules.held SET due_at = now() WHERE leaving IS NULL AND user_id LIKE "
                f"'%-{run}' AND due_at > now() RETURNING 1) SELECT count(*) FROM rules.held WHERE user_id LIKE '%-{run}'"
@@ -115,7 +115,7 @@ def die(stack, phones, run: str, crowds: Crowds):
 
     eventually(lambda: len({r["body"]["data"]["message_id"] for r in stack.requests("apns")
                             if r.get("token") == token(reader)}) == published["chat"], 120, "every chat message")
-    deaths = DEATHS + DEATHS_OVER_STEPS + 3
+    deaths = DEATHS + KILLS_BETWEEN_STEPS + 3
     chats = [r["body"]["data"]["message_id"] for r in stack.requests("apns") if r.get("token") == token(reader)]
     extra = len(chats) - published["chat"]
     assert extra <= deaths * PREFETCH
@@ -128,25 +128,25 @@ def die(stack, phones, run: str, crowds: Crowds):
         eventually(lambda player=player: len({r["headers"]["apns-id"] for r in stack.requests("apns")
                                               if r.get("token") == token(player)}) == 4, 60, "four pushes")
 
-    eventually(lambda: len(told(stack, sleeper)) == published["held"], 120, "everything that quiet hours held")
+    eventually(lambda: len(notifications_sent(stack, sleeper)) == published["held"], 120, "every held notification")
     for number, manager in enumerate(managers):
         pending = sum(1 for event in range(published["digest"]) if event % 3 == number)
-        eventually(lambda manager=manager: told(stack, manager), 60, "the manager's summary")
+        eventually(lambda manager=manager: notifications_sent(stack, manager), 60, "the manager's digest")
         assert sql(stack, f"SELECT count(*) FROM rules.inbox WHERE user_id = '{manager}'") == "1", "one digest a day"
         counts = {r["body"]["message"]["data"]["count"] for r in stack.requests("fcm") if r.get("token") == f"{manager}:fcm"}
         assert counts == {str(pending)}
-        assert len(told(stack, manager)) == 1
-    crowds.check()
-    assert crowds.found["deaths over a step"] >= DEATHS_OVER_STEPS
-    print(json.dumps({"deaths": deaths, "events": total, "kinds": published, "repeated pushes": extra} | crowds.found))
+        assert len(notifications_sent(stack, manager)) == 1
+    groups.check()
+    assert groups.found["kills between decision and publish"] >= KILLS_BETWEEN_STEPS
+    print(json.dumps({"kills": deaths, "events": total, "kinds": published, "repeated pushes": extra} | groups.found))
 
 
 def token(user: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, user).hex * 2
 
 
-def told(stack, user: str) -> set[str]:
-    """The notifications of which a provider was asked, by what stands for them."""
+def notifications_sent(stack, user: str) -> set[str]:
+    """The notifications sent to a provider for a user."""
     rows = sql(stack, "SELECT DISTINCT notification FROM rules.outcome JOIN rules.decision USING (notification) "
                       f"WHERE user_id = '{user}' AND disposition = 'accepted'")
     return set(rows.split())

@@ -5,12 +5,12 @@ import HummingbirdTesting
 import NIOCore
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// A backend registers devices for its users, and `type` subscribes to a topic.
+/// A backend registers devices of its users, and `type` subscribes to a topic.
 @Suite(.timeLimit(.minutes(2))) struct BackendRoutesTests {
     private static let uri = "/v1/operator/devices?app=family-portal&user=a"
     private static let away = "/v1/operator/devices/unregister?app=family-portal&user=a"
@@ -20,10 +20,10 @@ import Testing
         return ByteBuffer(string: #"{"token":"\#(token)","platform":"ios","environment":"production"\#(type)}"#)
     }
 
-    @Test func `with a key for it a device is registered for the user, replaced, and signed out`() async throws {
+    @Test func `with a key, a backend registers, replaces and signs out a user's device`() async throws {
         try await RoutesTests.withRoutes { client, store in
-            let key = KeyGateTests.key(1)
-            try await KeyGateTests.keep(key, [.registerDevices], store.database)
+            let key = APIKeyAuthenticatorTests.key(1)
+            try await APIKeyAuthenticatorTests.keep(key, [.registerDevices], store.database)
             func send(_ uri: String, _ token: String) async throws -> JSONValue {
                 var headers = RoutesTests.headers(key.secret)
                 headers[HTTPField.Name("X-Client-Id")!] = "7d0e0f52-3a30-4a3f-8d3c-0d3bd9a0b7c1"
@@ -43,14 +43,15 @@ import Testing
         }
     }
 
-    @Test func `a key for something else, for another app, or an app that is not configured gets nothing`() async throws
-    {
+    @Test func `a key for another operation or app, or an unconfigured app, is rejected`() async throws {
         try await RoutesTests.withRoutes { client, store in
-            let (reader, elsewhere, all) = (KeyGateTests.key(1), KeyGateTests.key(2), KeyGateTests.key(3))
-            try await KeyGateTests.keep(reader, [.readDevices], store.database)
-            try await KeyGateTests.keep(
+            let (reader, elsewhere, all) = (
+                APIKeyAuthenticatorTests.key(1), APIKeyAuthenticatorTests.key(2), APIKeyAuthenticatorTests.key(3)
+            )
+            try await APIKeyAuthenticatorTests.keep(reader, [.readDevices], store.database)
+            try await APIKeyAuthenticatorTests.keep(
                 elsewhere, [.registerDevices], app: AppID(rawValue: "other"), store.database)
-            try await KeyGateTests.keep(all, [.registerDevices], app: nil, store.database)
+            try await APIKeyAuthenticatorTests.keep(all, [.registerDevices], app: nil, store.database)
             let unknown = "/v1/operator/devices?app=unknown&user=a"
             for (key, uri, status) in [
                 (reader, Self.uri, HTTPResponse.Status.forbidden), (elsewhere, Self.uri, .forbidden),
@@ -63,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `type joins the topic at register, leaves it at unregister, and is never ignored`() async throws {
+    @Test func `type joins the topic at register and leaves it at unregister`() async throws {
         let token = try await BearerKeys.shared([:])
         try await RoutesTests.withRoutes { client, store in
             let user = AppUser(app: AppID(rawValue: "shared")!, user: UserID(rawValue: "456")!)

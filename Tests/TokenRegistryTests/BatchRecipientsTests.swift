@@ -4,7 +4,7 @@ import Testing
 @testable import TokenRegistry
 
 @Suite struct BatchRecipientsTests {
-    @Test func `who is named twice is looked up once, and one name in two apps is two people`() {
+    @Test func `a repeated user is looked up once, and one name in two apps is two users`() {
         let other = AppID(rawValue: "other")!
         var elsewhere = PushPlanTests.notification(to: ["b", "a"])
         elsewhere.app = other

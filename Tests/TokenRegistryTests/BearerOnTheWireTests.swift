@@ -1,6 +1,6 @@
 import CryptoExtras
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -9,19 +9,19 @@ import Logging
 import NIOCore
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Tokens that must not count, and those that must, over HTTP on a socket, for each algorithm and each source of keys.
+/// Valid and invalid bearer tokens over HTTP on a socket, for each algorithm and each source of keys.
 @Suite(.timeLimit(.minutes(2))) struct BearerOnTheWireTests {
     static let now = Int64(Date().timeIntervalSince1970)
 
-    /// One app an algorithm: a PEM file for ES256, a JWK set at a URL for RS256, a secret for HS256.
+    /// One app for each algorithm: a PEM file for ES256, a JWK set at a URL for RS256, a secret for HS256.
     struct Apps {
         let folder: TemporaryFolder
-        let site: KeySite
+        let site: JWKSServer
         let issuers: [String: Issuer]
         let catalog: AppCatalog
 
@@ -32,8 +32,8 @@ import Testing
                 "mac": try await Issuer.hmac(BearerKeys.secret),
             ]
             self.issuers = issuers
-            site = try KeySite(try Issuer.set(issuers["rsa"]!))
-            let keys: [(String, BearerVerification.Algorithm, BearerVerification.Keys)] = [
+            site = try JWKSServer(try Issuer.set(issuers["rsa"]!))
+            let keys: [(String, BearerVerification.Algorithm, BearerVerification.KeySource)] = [
                 ("ec", .es256, .file(try folder.write("key.pem", issuers["ec"]!.material))),
                 ("rsa", .rs256, .url(site.url)),
                 ("mac", .hs256, .file(try folder.write("secret", issuers["mac"]!.material))),
@@ -52,12 +52,12 @@ import Testing
                 "iss": "https://id.example", "aud": "push", "uid": "456", "azp": .string("client-of-\(app)"),
                 "exp": .int(now + 600),
             ]
-            // A claim that is null here is one that is not there.
+            // A null removes the claim.
             return .object(good.merging(changes).object!.filter { $0.value != .null })
         }
     }
 
-    /// The registration routes on a socket, and a request to them.
+    /// Serves the registration routes on a socket.
     static func withSocket(
         _ body:
             @escaping @Sendable (
@@ -67,19 +67,19 @@ import Testing
         let apps = try await Apps()
         defer { apps.site.stop() }
         let log = CapturingLogger()
-        let uptime = Uptime()
-        let gate = BearerGate(
+        let uptime = ManualClock()
+        let gate = BearerAuthenticator(
             try await BearerVerifier(apps.catalog, logger: log.logger), uptime: { uptime.now }, logger: log.logger)
         try await StoreFixture.withStore { store, _ in
             let router = Router(context: BasicRequestContext.self)
             RegistrationRoutes(
-                devices: DeviceRegistrar(store: store), gate: gate, changes: RateGate("changes", perMinute: 0)
+                devices: DeviceRegistrar(store: store), gate: gate, changes: RateLimiter("changes", perMinute: 0)
             ).add(to: router)
             let application = Application(
                 router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
             try await application.test(.live) { client in
                 let register: @Sendable (String) async throws -> TestResponse = { token in
-                    uptime.pass(BearerGate.quiet)
+                    uptime.advance(by: BearerAuthenticator.quiet)
                     return try await client.execute(
                         uri: "\(RoutesTests.path)/register", method: .post, headers: RoutesTests.headers(token),
                         body: RoutesTests.body)
@@ -89,10 +89,10 @@ import Testing
         }
     }
 
-    /// Each is turned away with `status` and `challenge`, for `reason` in the log, and nothing is stored.
+    /// Expects `status` and `challenge` for each token, `reason` in the log, and nothing stored.
     static func expectRefused(
         _ status: HTTPResponse.Status, _ challenge: String,
-        _ tokens: @escaping @Sendable (String, Apps) async throws -> [(String, BearerRefusal.Reason)]
+        _ tokens: @escaping @Sendable (String, Apps) async throws -> [(String, BearerTokenError.Reason)]
     ) async throws {
         try await withSocket { apps, log, register, store in
             for app in apps.issuers.keys.sorted() {
@@ -116,7 +116,7 @@ import Testing
 
     static let invalid = #"Bearer error="invalid_token""#
 
-    @Test func `a good token of each algorithm registers for its app and its user`() async throws {
+    @Test func `a valid token of each algorithm registers for its app and user`() async throws {
         try await Self.withSocket { apps, _, register, store in
             for (app, issuer) in apps.issuers {
                 let response = try await register(try issuer.token(Apps.claims(app)))
@@ -126,11 +126,11 @@ import Testing
         }
     }
 
-    @Test func `one that has expired or is not valid yet, of another issuer or for another audience, is a 401`()
+    @Test func `a token that is expired, not yet valid, or of another issuer or audience gets 401`()
         async throws
     {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
-            let cases: [(JSONValue, BearerRefusal.Reason)] = [
+            let cases: [(JSONValue, BearerTokenError.Reason)] = [
                 (["exp": .int(Self.now - 60)], .expired), (["exp": nil], .expired), (["exp": "9999999999"], .expired),
                 (["nbf": .int(Self.now + 300)], .notYetValid), (["iss": "https://id.example/"], .wrongIssuer),
                 (["aud": "pus"], .wrongAudience), (["aud": ["web"]], .wrongAudience), (["aud": nil], .wrongAudience),
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `one of a wrong key is a 401, also when it brings its key along`() async throws {
+    @Test func `a token signed with a wrong key gets 401, also with the key in its header`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let strangers = [
                 try await Issuer.ecdsa(), try await Issuer.rsa("r1"), try await Issuer.rsa("r2"),
@@ -156,20 +156,20 @@ import Testing
         }
     }
 
-    @Test func `alg none is a 401, however it is spelled`() async throws {
+    @Test func `alg none in any spelling gets 401`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let good = try apps.issuers[app]!.token(Apps.claims(app)).split(separator: ".")
             return try ["none", "None", "NONE", "nOnE", ""].flatMap {
-                (name: String) -> [(String, BearerRefusal.Reason)] in
+                (name: String) -> [(String, BearerTokenError.Reason)] in
                 let header = try Issuer.part(["alg": .string(name), "typ": "JWT"])
                 return [("\(header).\(good[1]).", .untrusted), ("\(header).\(good[1]).\(good[2])", .untrusted)]
             }
         }
     }
 
-    @Test func `a public key used as a shared secret is a 401, and so is every other algorithm's name`() async throws {
+    @Test func `a public key used as shared secret, and any other algorithm name, get 401`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
-            var tokens: [(String, BearerRefusal.Reason)] = []
+            var tokens: [(String, BearerTokenError.Reason)] = []
             for other in ["ec", "rsa"] {
                 let pem = apps.issuers[other]!.material
                 let secrets: [String] = [pem, pem + "\n", String(pem.split(separator: "\n").joined())]
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a tampered token is a 401`() async throws {
+    @Test func `a tampered token gets 401`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let issuer = apps.issuers[app]!
             let parts = try issuer.token(Apps.claims(app)).split(separator: ".").map(String.init)
@@ -210,22 +210,22 @@ import Testing
         }
     }
 
-    @Test func `a storm of refusals is one line a minute for each reason`() async throws {
-        let (log, uptime) = (CapturingLogger(), Uptime())
+    @Test func `many rejected tokens give one log line a minute for each reason`() async throws {
+        let (log, uptime) = (CapturingLogger(), ManualClock())
         let verifier = try await BearerVerifier(AppCatalog([]), logger: log.logger)
-        let gate = BearerGate(verifier, uptime: { uptime.now }, logger: log.logger)
+        let gate = BearerAuthenticator(verifier, uptime: { uptime.now }, logger: log.logger)
         for minute in 1...2 {
             for token in [nil, "x", "y"] {
-                await #expect(throws: APIRefusal.self) { try await gate.admit(token) }
+                await #expect(throws: APIError.self) { try await gate.authenticate(token) }
             }
             #expect(log.lines.count == 2 * minute)
-            uptime.pass(BearerGate.quiet)
+            uptime.advance(by: BearerAuthenticator.quiet)
         }
     }
 
-    @Test func `one that is genuine and speaks for no user of an app here is a 403`() async throws {
+    @Test func `a genuine token without a user of an app here gets 403`() async throws {
         try await Self.expectRefused(.forbidden, #"Bearer error="insufficient_scope""#) { app, apps in
-            let cases: [(JSONValue, BearerRefusal.Reason)] = [
+            let cases: [(JSONValue, BearerTokenError.Reason)] = [
                 (["azp": "client-of-another"], .wrongApp), (["azp": nil], .wrongApp), (["uid": nil], .noUser),
                 (["uid": ""], .noUser), (["uid": true], .noUser),
             ]

@@ -5,12 +5,12 @@ import HummingbirdTesting
 import NIOCore
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// How much of the table one user can fill, and how often a user can have a device revoked.
+/// Limits how much of the table one user can fill, and how often a user can have a device revoked.
 @Suite(.timeLimit(.minutes(2))) struct ChangeLimitTests {
     private static func body(_ token: String) -> ByteBuffer {
         ByteBuffer(string: #"{"token":"\#(token)","platform":"ios","environment":"production"}"#)
@@ -20,9 +20,9 @@ import Testing
         try await store.database.query("SELECT count(*) FROM registry.registration").single(Int.self)
     }
 
-    @Test func `a user's changes are bounded by the day, and repeats count for nothing`() async throws {
+    @Test func `a user's changes are limited by day, and repeats do not count`() async throws {
         let (often, other) = (try await BearerKeys.shared([:]), try await BearerKeys.shared(["sub": "other"]))
-        let uptime = Uptime()
+        let uptime = ManualClock()
         try await RoutesTests.withRoutes(userChanges: 4, uptime: uptime) { client, store in
             func send(_ verb: String, _ token: String, _ bearer: String = often) async throws -> HTTPResponse.Status {
                 try await client.execute(
@@ -53,15 +53,14 @@ import Testing
                 "SELECT count(*) FROM registry.outbox WHERE revokes IS NOT NULL")
             #expect(try events.single(Int.self) == 2)
             #expect(try await send("register", "dd", other) == .ok)
-            // A quarter of a day gives one change back.
-            uptime.pass(.seconds(86_400 / 4))
+            // After a quarter of a day, one change is allowed again.
+            uptime.advance(by: .seconds(86_400 / 4))
             #expect(try await send("register", "cc") == .ok)
             #expect(try await send("register", "ee") == .tooManyRequests)
         }
     }
 
-    @Test func `ended registrations beyond a bound are deleted, the oldest first, and active ones never`() async throws
-    {
+    @Test func `ended registrations beyond the limit are deleted, oldest first, and active ones stay`() async throws {
         try await StoreFixture.withStore { store, pool in
             try await pool.execute(
                 """

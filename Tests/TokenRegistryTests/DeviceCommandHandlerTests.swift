@@ -2,8 +2,8 @@ import Foundation
 import Logging
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
@@ -17,8 +17,8 @@ import Testing
             queue: .registryDevices, exchange: "devices", routingKey: message.routingKey, body: try message.wireBody())
     }
 
-    static func registrant(_ token: String, at: Timestamp? = nil) -> Registrant {
-        Registrant(
+    static func registrant(_ token: String, at: Timestamp? = nil) -> RegistrationPayload {
+        RegistrationPayload(
             user: UserID(rawValue: "a")!, provider: .apns, environment: .production, token: DeviceToken(secret: token),
             kind: .voip, installation: InstallationID(rawValue: "phone"), locale: "de-CH", at: at)
     }
@@ -31,7 +31,7 @@ import Testing
         return try await handler.handle(batch).map(\.disposition)
     }
 
-    @Test func `a command is refused that names another app than its routing key`() async throws {
+    @Test func `a command with another app than its routing key is rejected`() async throws {
         try await Fixture.withStore { store, _ in
             let handler = DeviceCommandHandler(store: store, apps: [Fixture.app], logger: Logger(label: "tests"))
             let message = DeviceCommand(
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `a batch is carried out in its order, and again without harm`() async throws {
+    @Test func `a batch is applied in order, and a repeat changes nothing`() async throws {
         try await Fixture.withStore { store, _ in
             let at = Timestamp.now + .seconds(-60)
             let user = UserID(rawValue: "a")!
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `an app that nobody configured is dead-lettered, and stops nobody else`() async throws {
+    @Test func `a command of an unconfigured app is dead-lettered, and other apps continue`() async throws {
         let other = try #require(AppID(rawValue: "other"))
         try await Fixture.withStore { store, _ in
             let dispositions = try await handle(
@@ -92,11 +92,11 @@ import Testing
         }
     }
 
-    @Test func `what cannot be stored is refused by the member's name`() async throws {
+    @Test func `a value that cannot be stored is rejected with the member's name`() async throws {
         try await Fixture.withStore { store, _ in
-            var registrants: [(String, Registrant)] = [("command.token", Self.registrant("XY"))]
+            var registrants: [(String, RegistrationPayload)] = [("command.token", Self.registrant("XY"))]
             for (name, path) in [
-                ("kind", \Registrant.appVersion), ("scope", \.scope), ("topic", \.topic), ("locale", \.locale),
+                ("kind", \RegistrationPayload.appVersion), ("scope", \.scope), ("topic", \.topic), ("locale", \.locale),
                 ("timeZone", \.timeZone), ("appVersion", \.appVersion),
             ] {
                 var registrant = Self.registrant("01")

@@ -1,19 +1,19 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import Yams
 
 @testable import TokenRegistry
 
-/// Every error that `openapi.yaml` names is asked for, of every operation that has it: one that cannot be had is not documented,
-/// and one that nobody asks for here is found.
+/// Provokes every error documented in `openapi.yaml`, for each operation. A documented error that cannot occur fails,
+/// as does one without a request here.
 @Suite(.timeLimit(.minutes(5))) struct DocumentedErrorsTests {
     /// An operation and one of its errors.
     struct Documented: Hashable, CustomStringConvertible {
@@ -29,7 +29,7 @@ import Yams
         var uri: String
         var body = ""
         var type = "application/json"
-        /// `nil`: the operator's key, or the user's token.
+        /// `nil`: the operator key, or the user's token.
         var credential: String?
 
         init(_ method: HTTPRequest.Method, _ uri: String, _ body: String = "") {
@@ -59,8 +59,8 @@ import Yams
         }
     }
 
-    /// A request that is answered well.
-    private static func well(_ operation: String) -> Ask? {
+    /// A valid request.
+    private static func validRequest(_ operation: String) -> Ask? {
         switch operation {
         case "GET /v1/installations": Ask(.get, "/v1/installations")
         case "PUT /v1/installations/{installation}": Ask(.put, "/v1/installations/phone", installation)
@@ -85,9 +85,9 @@ import Yams
         }
     }
 
-    /// The same, so that it is answered with an error; `nil` where nobody has thought of how.
-    private static func badly(_ error: Documented) async throws -> Ask? {
-        guard var ask = well(error.operation) else { return nil }
+    /// A request that gets the error; `nil` if the test has none for it.
+    private static func failingRequest(_ error: Documented) async throws -> Ask? {
+        guard var ask = validRequest(error.operation) else { return nil }
         switch (error.status, error.operation) {
         case (400, "GET /v1/operator/devices"), (400, "DELETE /v1/operator/devices"):
             ask.uri = "/v1/operator/devices?user=a"
@@ -97,7 +97,7 @@ import Yams
             ask.uri = ask.uri.replacing("phone", with: "a%20b").replacing("chat", with: "a%20b")
                 .replacing(device, with: "7")
         case (401, _): ask.credential = ""
-        case (403, _) where error.isOperators: ask.credential = KeyGateTests.key(2).secret
+        case (403, _) where error.isOperators: ask.credential = APIKeyAuthenticatorTests.key(2).secret
         case (403, _): ask.credential = try await BearerKeys.shared(["sub": ""])
         case (404, "GET /v1/installations/{installation}"), (404, "POST /v1/operator/devices/{device}/deactivate"):
             break
@@ -118,13 +118,13 @@ import Yams
         return ask
     }
 
-    /// Asks, and looks at what every error has.
+    /// Sends the request and checks the common members of errors.
     private static func expect(_ error: Documented, _ client: any TestClientProtocol) async throws {
-        guard let ask = try await badly(error) else {
-            Issue.record("nobody asks for \(error)")
+        guard let ask = try await failingRequest(error) else {
+            Issue.record("no request for \(error)")
             return
         }
-        let usual = error.isOperators ? KeyGateTests.key(1).secret : try await BearerKeys.shared([:])
+        let usual = error.isOperators ? APIKeyAuthenticatorTests.key(1).secret : try await BearerKeys.shared([:])
         let credential = ask.credential ?? usual
         var headers = RoutesTests.headers(credential.isEmpty ? nil : credential)
         headers[HTTPField.Name.contentType] = ask.type
@@ -147,20 +147,22 @@ import Yams
         }
     }
 
-    /// With one key for everything and one for nothing that is asked.
+    /// Provides one key with all permissions, and one for another app.
     private static func withKeys(
         requests: Int = 0, _ body: @escaping @Sendable (any TestClientProtocol, PostgresPool) async throws -> Void
     ) async throws {
         try await RoutesTests.withRoutes(userRequests: requests, keyRequests: requests) { client, store in
             let everything = APIKey.Operation.allCases
-            try await KeyGateTests.keep(KeyGateTests.key(1), everything, app: nil, store.database)
+            try await APIKeyAuthenticatorTests.keep(
+                APIKeyAuthenticatorTests.key(1), everything, app: nil, store.database)
             let other = AppID(rawValue: "other")
-            try await KeyGateTests.keep(KeyGateTests.key(2), everything, app: other, store.database)
+            try await APIKeyAuthenticatorTests.keep(
+                APIKeyAuthenticatorTests.key(2), everything, app: other, store.database)
             try await body(client, store.database)
         }
     }
 
-    @Test func `each is asked for, by what a caller does`() async throws {
+    @Test func `each error by a caller occurs`() async throws {
         let errors = try Self.errors()
         #expect(errors.count > 80)
         try await Self.withKeys { client, pool in
@@ -174,11 +176,11 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, by asking too often`() async throws {
+    @Test func `each rate limit error occurs`() async throws {
         try await Self.withKeys(requests: 1) { client, _ in
             for ask in ["/v1/topics", "/v1/operator/counts?app=family-portal"] {
                 let isOperators = ask.contains("operator")
-                let bearer = isOperators ? KeyGateTests.key(1).secret : try await BearerKeys.shared([:])
+                let bearer = isOperators ? APIKeyAuthenticatorTests.key(1).secret : try await BearerKeys.shared([:])
                 let status = try await client.execute(uri: ask, method: .get, headers: RoutesTests.headers(bearer)) {
                     $0.status
                 }
@@ -188,7 +190,7 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, by a mistake of the registry's own`() async throws {
+    @Test func `each internal error occurs`() async throws {
         try await Self.withKeys { client, pool in
             try await pool.execute("ALTER TABLE registry.registration RENAME TO elsewhere")
             try await pool.execute("ALTER TABLE registry.membership RENAME TO elsewhere_too")
@@ -196,17 +198,18 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, while the database is away`() async throws {
+    @Test func `each error occurs while the database is away`() async throws {
         let nowhere = try PostgresConfiguration(
             url: "postgresql://nobody@127.0.0.1:1/nothing", checkoutTimeout: .milliseconds(20), applicationName: "test")
         let pool = PostgresPool(configuration: nowhere, logger: .silent)
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let limit = RateGate<String>("key", perMinute: 0)
+        let limit = RateLimiter<String>("key", perMinute: 0)
         let router = RegistryAPI.router(
             store: RegistrationStore(pool, devicesPerUser: 100),
-            gate: BearerGate(try await keys.verifier(), logger: .silent),
-            keys: KeyGate(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent))
+            gate: BearerAuthenticator(try await keys.verifier(), logger: .silent),
+            keys: APIKeyAuthenticator(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent)
+        )
         try await Application(router: router).test(.router) { client in
             for error in try Self.errors() where error.status == 503 { try await Self.expect(error, client) }
         }

@@ -1,17 +1,17 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// While a release is rolled out, the one before it writes to the same table: what it leaves out has a meaning.
+/// During a rollout, the previous release writes to the same table without the new columns.
 @Suite(.timeLimit(.minutes(2))) struct EarlierReleaseTests {
     typealias Fixture = StoreFixture
 
-    /// The upsert of the release that was written for migration 1.
-    private static func upsert(_ claim: Claim) -> SQL {
+    /// The upsert of the release with migration 1.
+    private static func upsert(_ claim: RegistrationRequest) -> SQL {
         """
         INSERT INTO registry.registration AS r
             (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
@@ -23,7 +23,7 @@ import Testing
         """
     }
 
-    private static func end(_ claim: Claim, _ state: String, _ reason: String) -> SQL {
+    private static func end(_ claim: RegistrationRequest, _ state: String, _ reason: String) -> SQL {
         """
         UPDATE registry.registration
         SET state = \(state), state_reason = \(reason), state_changed_at = clock_timestamp()
@@ -31,7 +31,7 @@ import Testing
         """
     }
 
-    @Test func `what it registers is of the usual kind, and is announced`() async throws {
+    @Test func `a registration of the previous release has the default kind, and gets an event`() async throws {
         try await Fixture.withStore { store, pool in
             try await pool.execute(Self.upsert(Fixture.claim("a", "01")))
             try await pool.execute(Self.upsert(Fixture.claim("a", "02", .fcm)))
@@ -52,7 +52,7 @@ import Testing
         func set(_ value: Value) { self.value = value }
     }
 
-    @Test func `what it ended holds against registrations from before, and not against later ones`() async throws {
+    @Test func `an end by the previous release rejects older registrations, not newer ones`() async throws {
         try await Fixture.withStore { store, pool in
             for (token, state) in [("01", "signed-out"), ("02", "invalidated"), ("03", "replaced"), ("04", "evicted")] {
                 let claim = Fixture.claim("a", token)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `it goes on working on what this one has written`() async throws {
+    @Test func `the previous release works with rows of this one`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("a", "01", kind: .voip, on: "phone")
             try await store.register([claim])

@@ -1,15 +1,15 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
 @Suite(.timeLimit(.minutes(2))) struct ErasureTests {
     typealias Fixture = StoreFixture
 
-    @Test func `an erased user has no devices, and nothing of them is kept but that they were there`() async throws {
+    @Test func `an erased user has no devices, and only a tombstone is kept`() async throws {
         try await Fixture.withStore { store, pool in
             var claim = Fixture.claim("a", "01", on: "phone")
             (claim.locale, claim.timeZone, claim.appVersion) = ("de-CH", "Europe/Zurich", "4.2")
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a registration from before the erasure that comes after it is void`() async throws {
+    @Test func `a registration from before the erasure that arrives later is void`() async throws {
         try await Fixture.withStore { store, _ in
             let before = Timestamp.now + .seconds(-60)
             try await store.erase(Fixture.user("a"))
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a user of the same name in another app is another`() async throws {
+    @Test func `a user of the same name in another app is not erased`() async throws {
         let other = try #require(AppID(rawValue: "hide-and-seek"))
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "01", app: other)])
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the token of an erased user may become another's`() async throws {
+    @Test func `the token of an erased user may go to another user`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01")])
             try await store.erase(Fixture.user("a"))
@@ -58,9 +58,9 @@ import Testing
         }
     }
 
-    /// Eight writers against the erasure of their user, one user after the other.
+    /// Runs eight writers concurrently with the erasure of their user, for several users.
     ///
-    /// - Parameter write: what each does for its user, with a number, in hexadecimal digits, that no other has.
+    /// - Parameter write: writes for the user. Its number in hexadecimal digits is unique.
     private static func race(
         _ store: RegistrationStore, _ write: @escaping @Sendable (_ user: String, _ number: String) async throws -> Void
     ) async throws {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `an erasure against registrations leaves only what came after it`() async throws {
+    @Test func `an erasure concurrent with registrations leaves only newer ones`() async throws {
         try await Fixture.withStore { store, pool in
             try await Self.race(store) { user, number in try await store.register([Fixture.claim(user, number)]) }
             let wrong = try await pool.query(
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `an erasure against joining leaves only what was joined after it`() async throws {
+    @Test func `an erasure concurrent with joins leaves only newer memberships`() async throws {
         try await Fixture.withStore { store, pool in
             let memberships = MembershipStore(pool)
             try await Self.race(store) { user, number in

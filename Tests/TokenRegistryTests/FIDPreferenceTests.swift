@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenRegistry
 
-/// Which of an installation's two addresses a push uses, and which it falls back to.
+/// The choice between an installation's FID and its registration token, and the fallback.
 @Suite struct FIDPreferenceTests {
     private func registration(_ kind: RegistrationKind, _ token: String, day: Int = 0) -> Registration {
         var one = PushPlanTests.registration("a", token, .fcm)
@@ -32,15 +32,15 @@ import Testing
         #expect(token.fallback == nil && token.address == nil)
     }
 
-    @Test func `a suspected FID yields to the token`() throws {
+    @Test func `with a suspected FID, the token is used`() throws {
         var fid = registration(.fid, "f")
         fid.isSuspected = true
         let target = try #require(self.target([registration(.fcmToken, "abc:t"), fid]))
         #expect(target.token.secret == "abc:t" && target.address == nil && target.fallback == nil)
-        #expect(try #require(self.target([fid])).address == .fid, "where there is no token, the FID is used")
+        #expect(try #require(self.target([fid])).address == .fid, "without a token, the FID is used")
     }
 
-    @Test func `the FIDs of a halted version yield, and those of others do not`() throws {
+    @Test func `in a halted version tokens are used, in others FIDs`() throws {
         var fid = registration(.fid, "f")
         let token = registration(.fcmToken, "abc:t")
         let fids = FIDPreference(halted: [.init(app: PushPlanTests.app, version: "4.2")])
@@ -53,7 +53,7 @@ import Testing
         #expect(try #require(target([token, fid], unknown)).address == nil)
     }
 
-    @Test func `#16429: a registration token in the place of a FID is tried as both`() throws {
+    @Test func `#16429: a registration token sent as a FID is tried as both`() throws {
         var fid = registration(.fid, "abc:APA91bOld")
         let tried = try #require(target([fid]))
         #expect(tried.address == .fid && tried.fallback == tried.token)
@@ -62,14 +62,14 @@ import Testing
         #expect(suspected.address == nil && suspected.fallback == nil)
     }
 
-    @Test func `only established registrations tell their owner`() throws {
+    @Test func `only established registrations have an owner hash`() throws {
         var one = registration(.fcmToken, "abc:t")
         #expect(try #require(target([one])).owner == nil)
         one.isEstablished = true
-        #expect(try #require(target([one])).owner == OwnerKey(UserID(rawValue: "a")!))
+        #expect(try #require(target([one])).owner == UserHash(UserID(rawValue: "a")!))
     }
 
-    @Test func `a cohort is halted by a share of its FIDs, and by no handful`() {
+    @Test func `a cohort is halted by a share of its FIDs, not by a few`() {
         #expect(!FIDCohortRule.isHalted(suspected: 4, known: 4))
         #expect(FIDCohortRule.isHalted(suspected: 5, known: 5))
         #expect(FIDCohortRule.isHalted(suspected: 5, known: 99))

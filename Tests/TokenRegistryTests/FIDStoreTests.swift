@@ -2,12 +2,12 @@ import Foundation
 import Logging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Fallback tokens, suspected FIDs and halted cohorts, on a real Postgres.
+/// Fallback tokens, suspected FIDs and halted cohorts on a real Postgres.
 @Suite(.timeLimit(.minutes(3))) struct FIDStoreTests {
     typealias Fixture = StoreFixture
 
@@ -16,23 +16,24 @@ import Testing
 
     private func fid(
         _ text: String = "f", user: String = "a", version: String? = nil, on phone: String = "phone"
-    ) -> Claim {
+    ) -> RegistrationRequest {
         var claim = Fixture.claim(user, text, .fcm, kind: .fid, on: phone)
         claim.appVersion = version
         return claim
     }
 
-    private func token(_ text: String = "abc:t", user: String = "a", on phone: String = "phone") -> Claim {
+    private func token(_ text: String = "abc:t", user: String = "a", on phone: String = "phone") -> RegistrationRequest
+    {
         Fixture.claim(user, text, .fcm, kind: .fcmToken, on: phone)
     }
 
-    /// An installation with a token that came to have a FID alone.
+    /// An installation that moved from a token to a FID alone.
     private func moved(_ store: RegistrationStore) async throws {
         _ = try await store.replace(phone, of: user, with: [token()])
         _ = try await store.replace(phone, of: user, with: [fid(version: "4.2")])
     }
 
-    /// Makes a registration's columns older.
+    /// Moves the times of all registrations into the past.
     private func age(_ pool: PostgresPool, by time: Duration) async throws {
         try await pool.transaction { transaction in
             try await transaction.execute("SET LOCAL session_replication_role = replica")
@@ -50,38 +51,38 @@ import Testing
         try await store.devices(of: [Fixture.user("a")])[0]
     }
 
-    @Test func `a token stays as a fallback when its installation names a FID alone`() async throws {
+    @Test func `a token stays as a fallback when its installation names only a FID`() async throws {
         try await Fixture.withStore { store, _ in
             _ = try await store.replace(phone, of: user, with: [token()])
             let answer = try await store.replace(phone, of: user, with: [fid(version: "4.2")])
-            #expect(answer.records.map(\.registration.token.secret) == ["f"], "the client sees what it named")
+            #expect(answer.records.map(\.registration.token.secret) == ["f"], "the client sees only the FID")
             #expect(!answer.isNew)
             #expect(try await store.registrations(on: phone, of: user).map(\.registration.token.secret) == ["f"])
             #expect(try await store.registrations(of: Fixture.user("a")).map(\.registration.token.secret) == ["f"])
-            let used = try await devices(store).withoutSecondAddresses()
+            let used = try await devices(store).withFallbacks()
             #expect(used.map(\.token.secret) == ["f"] && used.map(\.fallback?.secret) == ["abc:t"])
             #expect(used.map(\.appVersion) == ["4.2"])
-            // Filters find both by what the client says now.
+            // Both have the client's current device data, which filters use.
             let history = try await store.records(of: Fixture.user("a"))
             #expect(history.map(\.appVersion) == ["4.2", "4.2"])
         }
     }
 
-    @Test func `where a provider's word ends the FID, the token is used alone`() async throws {
+    @Test func `after the provider invalidates the FID, the token is used alone`() async throws {
         try await Fixture.withStore { store, _ in
             try await moved(store)
             let word = Invalidation(
                 app: Fixture.app, device: fid().device, notRegisteredSince: .now, reason: "UNREGISTERED")
             #expect(try await store.deactivate([word]) == [fid().device])
-            let used = try await devices(store).withoutSecondAddresses()
+            let used = try await devices(store).withFallbacks()
             #expect(used.map(\.token.secret) == ["abc:t"] && used.map(\.kind) == [.fcmToken])
             // A new FID of the same installation has the same fallback.
             _ = try await store.replace(phone, of: user, with: [fid("g")])
-            #expect(try await devices(store).withoutSecondAddresses().map(\.fallback?.secret) == ["abc:t"])
+            #expect(try await devices(store).withFallbacks().map(\.fallback?.secret) == ["abc:t"])
         }
     }
 
-    @Test func `a token that is named again is no fallback any more`() async throws {
+    @Test func `a token that is named again is no longer a fallback`() async throws {
         try await Fixture.withStore { store, _ in
             try await moved(store)
             _ = try await store.replace(phone, of: user, with: [token(), fid()])
@@ -89,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `after 30 days the fallback ends, unless it is what works`() async throws {
+    @Test func `a fallback ends after 30 days, unless it is the only working registration`() async throws {
         for endsFID in [false, true] {
             try await Fixture.withStore { store, pool in
                 try await moved(store)
@@ -136,14 +137,14 @@ import Testing
                 _ = try await store.replace(phone, of: user, with: [Fixture.claim("a", "01", on: "phone")])
             }
             #expect(try await devices(store).filter { $0.provider == .fcm }.isEmpty)
-            // Pushes under way to the token are revoked, as of every registration that its user leaves.
+            // Pushes in transit to the token are revoked, as for every registration that its user leaves.
             let rows = try await store.database.query(
                 "SELECT revokes FROM registry.outbox WHERE device_id = \(token().device) AND revokes IS NOT NULL")
             #expect(!rows.isEmpty)
         }
     }
 
-    @Test func `a suspected FID yields for a day, and ends when it is refused again`() async throws {
+    @Test func `a suspected FID is not used for a day, and ends when refused again`() async throws {
         try await Fixture.withStore { store, pool in
             try await moved(store)
             let fids = FIDStore(pool)
@@ -153,7 +154,7 @@ import Testing
                 ])
             }
             func used() async throws -> [RegistrationKind] {
-                try await devices(store).withoutSecondAddresses().map(\.kind)
+                try await devices(store).withFallbacks().map(\.kind)
             }
             #expect(try await suspect() == FIDStore.Answer())
             #expect(try await used() == [.fcmToken])
@@ -161,7 +162,7 @@ import Testing
             #expect(try await suspect().ended.isEmpty)
             #expect(try await used() == [.fcmToken])
             try await age(pool, by: .seconds(500))
-            #expect(try await used() == [.fid], "the day is counted from the first refusal")
+            #expect(try await used() == [.fid], "the day counts from the first refusal")
             #expect(try await suspect().ended == [fid().device])
             #expect(try await used() == [.fcmToken])
             let history = try await store.records(of: Fixture.user("a"))
@@ -170,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `#16429: a registration token that stands for a FID is never ended by suspicion`() async throws {
+    @Test func `#16429: a registration token sent as a FID is never ended by suspicion`() async throws {
         try await Fixture.withStore { store, pool in
             _ = try await store.replace(phone, of: user, with: [fid("abc:APA91bOld")])
             for _ in 0..<3 {
@@ -179,14 +180,14 @@ import Testing
                         app: Fixture.app, device: fid("abc:APA91bOld").device, at: .now, reason: "UNREGISTERED")
                 ])
                 #expect(answer.ended.isEmpty)
-                #expect(try await devices(store).withoutSecondAddresses().map(\.kind) == [.fcmToken])
+                #expect(try await devices(store).withFallbacks().map(\.kind) == [.fcmToken])
                 try await age(pool, by: .seconds(90_000))
             }
         }
     }
 
-    /// A roll-out of a build whose FIDs are unknown: the version's tokens are used, and another version's FIDs.
-    @Test func `a version whose FIDs are refused is halted until a day has passed or an operator ends it`()
+    /// Simulates the rollout of a build with unregistered FIDs: its tokens are used, and another version's FIDs.
+    @Test func `a version whose FIDs are refused is halted for a day or until an operator ends it`()
         async throws
     {
         try await Fixture.withStore { store, pool in
@@ -205,22 +206,22 @@ import Testing
                 ]).halted
             }
             for number in 0..<4 { #expect(try await suspect(number).isEmpty) }
-            // One user's devices are one.
+            // Several devices of one user count once.
             try await store.register([
                 fid("fid-x", user: "u0", version: "5.0", on: "tablet"), token("t:x", user: "u0", on: "tablet"),
             ])
-            let again = FIDStore.Suspicion(
+            let again = FIDStore.RefusedFID(
                 app: Fixture.app, device: fid("fid-x").device, at: .now, reason: "UNREGISTERED")
             #expect(try await fids.suspect([again]).halted.isEmpty)
             let cohort = FIDPreference.Cohort(app: Fixture.app, version: "5.0")
             #expect(try await suspect(4) == [.init(cohort: cohort, suspected: 5)])
-            #expect(try await suspect(5).isEmpty, "it is told once")
+            #expect(try await suspect(5).isEmpty, "the halt is reported once")
             let halts = FIDHalts(store: fids, apps: [Fixture.app], logger: Logger(label: "test"))
             try await halts.refresh()
             #expect(halts.preference.halted == [cohort])
             func kinds(_ number: Int) async throws -> [RegistrationKind] {
                 try await store.devices(of: [Fixture.user("u\(number)")])[0]
-                    .withoutSecondAddresses(halts.preference).map(\.kind)
+                    .withFallbacks(halts.preference).map(\.kind)
             }
             #expect(try await kinds(20) == [.fcmToken])
             #expect(try await kinds(35) == [.fid])
@@ -236,7 +237,7 @@ import Testing
             let claims = (0..<120).map { fid("fid-\($0)", user: "u\($0)", version: "5.0", on: "p\($0)") }
             try await store.register(claims)
             let suspicions = (0..<6).map {
-                FIDStore.Suspicion(
+                FIDStore.RefusedFID(
                     app: Fixture.app, device: fid("fid-\($0)").device, at: .now, reason: "UNREGISTERED")
             }
             #expect(try await FIDStore(pool).suspect(suspicions).halted.isEmpty)
@@ -249,7 +250,7 @@ import Testing
             try await store.register([token()])
             #expect(try await devices(store).map(\.isEstablished) == [false])
             try await age(pool, by: .seconds(86_400))
-            // Apps register at each launch, which makes nothing new.
+            // A repeat at an app launch keeps the registration established.
             try await store.register([token()])
             #expect(try await devices(store).map(\.isEstablished) == [true])
             try await store.register([token(user: "b")])

@@ -3,14 +3,14 @@ import HummingbirdTesting
 import Postgres
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// What somebody is told when the registry cannot do its part.
+/// Error responses when the registry fails.
 @Suite(.timeLimit(.minutes(2))) struct FailureTests {
-    /// The status of a registration, and what the answer says.
+    /// The status and the error text of a registration.
     private static func answer(after statement: SQL) async throws -> (Int, String) {
         let token = try await BearerKeys.shared([:])
         let answer = Mutex<(Int, String)?>(nil)
@@ -26,14 +26,14 @@ import Testing
         return try #require(answer.withLock { $0 })
     }
 
-    @Test func `a mistake of the registry's own is no reason to try again`() async throws {
+    @Test func `an internal error does not ask for a retry`() async throws {
         let (status, words) = try await Self.answer(
             after: "ALTER TABLE registry.registration DROP COLUMN locale CASCADE")
         #expect(status == 500)
-        #expect(words.contains("the operator's log says why"))
+        #expect(words.contains("see the service's log"))
     }
 
-    @Test func `a database that is short of something is`() async throws {
+    @Test func `a database that lacks resources asks for a retry`() async throws {
         let (status, words) = try await Self.answer(
             after: """
                 DO $$ BEGIN

@@ -1,8 +1,8 @@
 import Postgres
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
@@ -11,7 +11,7 @@ import Testing
     private static let timeout = PostgresError(.sqlState("57014"), operation: "INSERT", detail: "statement timeout")
     private static let outage = PostgresError(.connectionFailed, operation: "connect", detail: "refused")
 
-    @Test func `what comes while transactions run is stored together, each claim once`() async throws {
+    @Test func `requests that arrive during transactions are stored together, each once`() async throws {
         let storage = Storage()
         let answers = try await answers(of: storage, to: 100)
         #expect(answers.values.allSatisfy { $0 == nil })
@@ -19,7 +19,7 @@ import Testing
         #expect(Set(storage.transactions.joined()) == Set((0..<100).map { claim($0).user }))
     }
 
-    @Test func `no transaction has more claims than the limit`() async throws {
+    @Test func `no transaction has more requests than the limit`() async throws {
         let storage = Storage()
         let many = GroupCommit.mostClaims * 3
         _ = try await answers(of: storage, to: many)
@@ -27,30 +27,30 @@ import Testing
         #expect(storage.transactions.joined().count == many)
     }
 
-    @Test func `a claim that the database refuses is refused alone`() async throws {
+    @Test func `a request that the database rejects fails alone`() async throws {
         let storage = Storage { users in if users.contains("user-7") { throw Self.refusal } }
         let answers = try await answers(of: storage, to: 20)
         #expect(answers.filter { $0.value != nil }.keys.sorted() == [7])
         #expect(answers[7] == Self.refusal)
     }
 
-    @Test func `when the database is away everybody is told, and nothing is tried again`() async throws {
+    @Test func `when the database is away all requests fail, and nothing is retried`() async throws {
         let storage = Storage { _ in throw Self.outage }
         let answers = try await answers(of: storage, to: 20)
         #expect(answers.values.allSatisfy { $0 == Self.outage })
         #expect(storage.transactions.joined().count == GroupCommit.mostTransactions)
     }
 
-    @Test func `an outage fails all claims that wait at once`() async throws {
+    @Test func `an outage fails all waiting requests at once`() async throws {
         let storage = Storage { _ in throw Self.outage }
         let many = GroupCommit.mostClaims * 10
         let answers = try await answers(of: storage, to: many)
         #expect(answers.count == many && answers.values.allSatisfy { $0 == Self.outage })
-        // The transactions that were under way, and no one for each further 128 claims.
+        // The transactions in progress, and none for each further 128 requests.
         #expect(storage.transactions.count <= 2 * GroupCommit.mostTransactions)
     }
 
-    @Test func `beyond the bound a caller is refused at once`() async throws {
+    @Test func `beyond the limit a caller fails at once`() async throws {
         let storage = Storage()
         let group = GroupCommit(mostWaiting: 3, storage.store)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -68,26 +68,25 @@ import Testing
         #expect(try await group.register(claim(20)))
     }
 
-    @Test func `a claim whose statement times out does not take the others with it`() async throws {
+    @Test func `a request whose statement times out does not fail the others`() async throws {
         let storage = Storage { users in if users.contains("user-7") { throw Self.timeout } }
         let answers = try await answers(of: storage, to: 20)
         #expect(answers.filter { $0.value != nil }.keys.sorted() == [7])
         #expect(answers[7] == Self.timeout)
     }
 
-    @Test func `where every statement times out, the company ends after a few`() async throws {
+    @Test func `when every statement times out, the batch fails after a few`() async throws {
         let storage = Storage { _ in throw Self.timeout }
         let answers = try await answers(of: storage, to: 100)
         #expect(answers.values.allSatisfy { $0 == Self.timeout })
         #expect(storage.transactions.count <= 4 + 2 * GroupCommit.mostTimeouts + 8)
     }
 
-    /// What each of so many callers was told, `nil` for nothing bad. The first keep all transactions busy, alone, until
-    /// everybody else is there.
+    /// The result of each caller; `nil` for success. The first callers occupy all transactions until the others wait.
     private func answers(of storage: Storage, to callers: Int) async throws -> [Int: PostgresError?] {
         let group = GroupCommit(storage.store)
         return try await withThrowingTaskGroup { tasks in
-            // Whoever waits at the gate would keep a test that fails from ending.
+            // A caller that waits at the gate would keep a failing test from ending.
             defer { storage.gate.open() }
             for number in 0..<callers {
                 tasks.addTask {
@@ -109,9 +108,9 @@ import Testing
     }
 }
 
-private func claim(_ number: Int) -> Claim { StoreFixture.claim("user-\(number)", "0\(number)") }
+private func claim(_ number: Int) -> RegistrationRequest { StoreFixture.claim("user-\(number)", "0\(number)") }
 
-/// Holds every transaction until its gate is open, and then does what the test says with its users.
+/// Holds every transaction until its gate is open, then runs the test's closure with the users.
 private final class Storage: Sendable {
     let gate = Gate()
     private let seen = Mutex<[[UserID]]>([])

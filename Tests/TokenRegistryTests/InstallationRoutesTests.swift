@@ -4,12 +4,12 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// `/v1/installations`, as an app's developer meets it.
+/// `/v1/installations` from a client's view.
 @Suite(.timeLimit(.minutes(2))) struct InstallationRoutesTests {
     static let phone = "/v1/installations/phone"
     static let two = """
@@ -22,7 +22,7 @@ import Testing
         #"{"registrations":[{"kind":"\#(kind)","token":"\#(token)","environment":"production"}]}"#
     }
 
-    /// What an app's client sends and gets.
+    /// A client's requests and responses.
     private struct Phone {
         let client: any TestClientProtocol
         let bearer: String?
@@ -51,7 +51,7 @@ import Testing
 
     private static let app = AppID(rawValue: "shared")!
 
-    @Test func `FCM's say on what they run, where it is known; APNs' need not`() async throws {
+    @Test func `an FCM registration keeps the platform it was sent with, and an APNs one has none`() async throws {
         try await Self.withPhones { a, _, store in
             let body = #"""
                 {"registrations":[{"kind":"fcm-token","token":"t","platform":"ios"},{"kind":"fid","token":"f","platform":null},
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a registration without an installation ends by its id, for its user in its app alone`() async throws {
+    @Test func `a registration without an installation ends by its id, for its own user and app only`() async throws {
         try await Self.withPhones { a, b, store in
             let mine = StoreFixture.user("a", app: Self.app)
             let elsewhere = StoreFixture.user("a")
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `a list shows each installation, and apart what has none`() async throws {
+    @Test func `a list has the installations, and separately the registrations without one`() async throws {
         try await Self.withPhones { phone, _, _ in
             let empty = try await phone.send(.get, "/v1/installations")
             #expect(empty.status == .ok && empty.answer == ["installations": [], "registrations": []])
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `what is another's is neither seen nor ended, and is taken over by who signs in`() async throws {
+    @Test func `another user's installation is hidden and protected, and a new sign-in takes it over`() async throws {
         try await Self.withPhones { a, b, store in
             _ = try await a.send(.put, Self.phone, Self.two)
             #expect(try await b.send(.get, Self.phone).status == .notFound)
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `parallel replacements leave the installation as exactly one of them said`() async throws {
+    @Test func `parallel replacements leave the registrations of exactly one of them`() async throws {
         try await Self.withPhones { phone, _, store in
             try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
                 for n in 10..<50 {
@@ -212,7 +212,7 @@ import Testing
         ),
         (#"{"x":"\#(String(repeating: "a", count: InstallationBody.maximumSize))"}"#, .contentTooLarge, "163840 bytes"),
     ])
-    func `a bad body is a problem that says what and where, and changes nothing`(
+    func `a bad body gets a problem with the member and reason, and changes nothing`(
         body: String, status: HTTPResponse.Status, words: String
     ) async throws {
         try await Self.withPhones { phone, _, store in
@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `the longest body that is described is accepted`() async throws {
+    @Test func `the largest documented body is accepted`() async throws {
         let entries = (0..<InstallationBody.maximumRegistrations).map { n in
             let token = String(repeating: "ab", count: 255) + "\(10 + n)"
             let topic = String(repeating: "t", count: 255)
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func `without a token that counts there is a 401, whatever is asked`() async throws {
+    @Test func `without a valid token every request gets 401`() async throws {
         try await RoutesTests.withRoutes { client, _ in
             for bearer in [nil, "x"] {
                 let stranger = Phone(client: client, bearer: bearer)
@@ -259,7 +259,7 @@ import Testing
     }
 
     @Test(arguments: ["a%20b", "%C3%BC", String(repeating: "a", count: 129), "%zz"])
-    func `an installation that is no id is a 400`(id: String) async throws {
+    func `an invalid installation id gets 400`(id: String) async throws {
         try await Self.withPhones { phone, _, _ in
             for method in [HTTPRequest.Method.get, .put, .delete] {
                 let refused = try await phone.send(method, "/v1/installations/\(id)", Self.two)

@@ -1,11 +1,11 @@
 import Foundation
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// One app on one device: one user, and one token of a kind.
+/// An installation (one app on one device) has one user and one token of a kind.
 @Suite(.timeLimit(.minutes(2))) struct InstallationTests {
     typealias Fixture = StoreFixture
 
@@ -17,7 +17,7 @@ import Testing
             })
     }
 
-    @Test func `a new token of an installation replaces the one before it`() async throws {
+    @Test func `a new token of an installation replaces the earlier one`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01", on: "phone")])
             try await store.register([Fixture.claim("a", "02", on: "phone"), Fixture.claim("a", "03", on: "tablet")])
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `tokens of other kinds and scopes stand side by side`() async throws {
+    @Test func `tokens of other kinds and scopes coexist`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([
                 Fixture.claim("a", "01", on: "phone"), Fixture.claim("a", "02", kind: .voip, on: "phone"),
@@ -46,26 +46,26 @@ import Testing
         }
     }
 
-    @Test func `who leaves an installation leaves what had ended there before, too`() async throws {
+    @Test func `a sign-out from an installation also covers registrations that had ended`() async throws {
         try await Fixture.withStore { store, _ in
             let installation = RegistrationStore.Installation(
                 app: Fixture.app, id: InstallationID(rawValue: "phone")!)
             let user = Fixture.user("a").user
             let before = Timestamp.now + .seconds(-60)
-            // Dropped before it was registered again, which is still on its way.
+            // Dropped before a later registration that is still in transit.
             try await store.register([Fixture.claim("a", "01", on: "phone", at: before + .seconds(-60))])
             try await store.unregister([Fixture.claim("a", "01", at: before + .seconds(-30))])
             try await store.end(installation, of: user)
             try await store.register([Fixture.claim("a", "01", on: "phone", at: before)])
             #expect(try await store.tokens(of: "a").isEmpty)
             #expect(try await states(store, "a")["01"] == "signed-out: unregistered")
-            // One from after it counts.
+            // A registration from after the sign-out is stored.
             try await store.register([Fixture.claim("a", "01", on: "phone")])
             #expect(try await store.tokens(of: "a") == ["01"])
         }
     }
 
-    @Test func `whoever signs in on an installation ends everything that was another's there`() async throws {
+    @Test func `a sign-in on an installation ends all registrations of other users there`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([
                 Fixture.claim("a", "01", on: "phone"), Fixture.claim("a", "02", kind: .voip, on: "phone"),
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `an installation of the same name in another app is another`() async throws {
+    @Test func `an installation of the same name in another app is separate`() async throws {
         let other = try #require(AppID(rawValue: "hide-and-seek"))
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01", on: "phone")])
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `a token that comes late does not replace the one that came after it`() async throws {
+    @Test func `a late token does not replace a newer one`() async throws {
         let now = Timestamp.now
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "02", on: "phone", at: now)])
@@ -96,14 +96,14 @@ import Testing
         }
     }
 
-    @Test func `what a batch says of one installation is taken in its order`() async throws {
+    @Test func `a batch for one installation is applied in order`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register((1...5).map { Fixture.claim("a", "0\($0)", on: "phone") })
             #expect(try await store.tokens(of: "a") == ["05"])
         }
     }
 
-    @Test func `what is known of a device is what was said last`() async throws {
+    @Test func `the device data is that of the last registration`() async throws {
         try await Fixture.withStore { store, _ in
             var claim = Fixture.claim("a", "01", on: "phone")
             (claim.locale, claim.timeZone, claim.appVersion, claim.topic) = (
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `signing in and out with an environment that was corrected means the registration that lives`()
+    @Test func `requests for a corrected environment apply to the moved registration`()
         async throws
     {
         let misplaced = Fixture.claim("a", "01", environment: .production)

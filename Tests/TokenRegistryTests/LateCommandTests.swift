@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Commands carry their time: what is known to be later is not undone by one that comes late, or twice.
+/// Commands have a time. A late or repeated command does not undo a newer change.
 @Suite(.timeLimit(.minutes(2))) struct LateCommandTests {
     typealias Fixture = StoreFixture
     private let now = Timestamp.now
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `a redelivered sign-out does not end a registration that came after it`() async throws {
+    @Test func `a redelivered sign-out does not end a newer registration`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01", at: ago(60))])
             for _ in 0..<2 {
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a sign-out holds against a registration from before it that comes after it`() async throws {
+    @Test func `a sign-out rejects an older registration that arrives later`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01", at: ago(60))])
             try await store.unregister([Fixture.claim("a", "01", at: ago(50)), Fixture.claim("a", "01", at: ago(10))])
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `one user's sign-out says nothing against another user's registration`() async throws {
+    @Test func `one user's sign-out does not reject another user's registration`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01", at: ago(60))])
             try await store.unregister([Fixture.claim("a", "01", at: ago(10))])
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a token is whose it was registered for last, whatever the order of arrival`() async throws {
+    @Test func `a token belongs to the latest registration's user, in any order of arrival`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("b", "01", at: ago(10))])
             try await store.register([Fixture.claim("a", "01", at: ago(20))])
@@ -63,14 +63,14 @@ import Testing
         }
     }
 
-    @Test func `a registration that is overtaken by its sign-out never counts, though nobody had heard of the device`()
+    @Test func `a registration overtaken by its sign-out is void, also for an unknown device`()
         async throws
     {
         try await Fixture.withStore { store, _ in
             try await store.unregister([Fixture.claim("a", "01", at: ago(30))])
             #expect(try await store.register([Fixture.claim("a", "01", at: ago(60))]) == [])
             #expect(try await store.tokens(of: "a") == [])
-            // It says nothing against whoever else had the token before that, nor against the same user afterwards.
+            // The sign-out rejects neither earlier registrations of other users nor later ones of the same user.
             try await store.register([Fixture.claim("b", "01", at: ago(40))])
             #expect(try await store.tokens(of: "b") == ["01"])
             try await store.register([Fixture.claim("a", "01", at: ago(20))])
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a sign-out that is late itself leaves nothing of a user who was erased`() async throws {
+    @Test func `a late sign-out stores nothing of an erased user`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.erase(Fixture.user("a"))
             try await store.unregister([Fixture.claim("a", "01", at: ago(30))])
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `a registration that was on its way when its token was refused revives it, an older one does not`()
+    @Test func `a registration in transit at the token's invalidation revives it, an older one does not`()
         async throws
     {
         try await Fixture.withStore { store, _ in
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `a clock that is ahead does not bar what comes next`() async throws {
+    @Test func `a clock that is ahead does not block later changes`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01", at: now + .seconds(3600))
             try await store.register([claim])
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `an evicted device is back when it registers again, not when its registration is redelivered`()
+    @Test func `an evicted device returns by a new registration, not by a redelivered one`()
         async throws
     {
         try await Fixture.withStore(devicesPerUser: 2) { store, _ in

@@ -1,17 +1,17 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import Yams
 
 @testable import TokenRegistry
 
-/// `openapi.yaml` and the router say the same; that the answers are as described is schemathesis's to find out.
+/// `openapi.yaml` matches the router. schemathesis checks the responses.
 @Suite(.timeLimit(.minutes(2))) struct OpenAPITests {
     static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Services/TokenRegistry/API/openapi.yaml")
@@ -30,14 +30,14 @@ import Yams
         return operations
     }
 
-    @Test func `every route is described, and nothing else is`() async throws {
+    @Test func `every route is documented, and every documented route exists`() async throws {
         let described = try Self.operations().filter { !$0.value.contains("admin") }.keys
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(), logger: .silent)
+        let gate = BearerAuthenticator(try await keys.verifier(), logger: .silent)
         try await StoreFixture.withStore { store, pool in
-            let keys = KeyGate(
-                APIKeyStore(pool, schema: "registry"), master: nil, limit: RateGate("key", perMinute: 0),
+            let keys = APIKeyAuthenticator(
+                APIKeyStore(pool, schema: "registry"), master: nil, limit: RateLimiter("key", perMinute: 0),
                 logger: .silent)
             let routes = RegistryAPI.routes(store: store, gate: gate, keys: keys).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
@@ -45,7 +45,7 @@ import Yams
         }
     }
 
-    @Test func `it is served as it is written`() async throws {
+    @Test func `the document is served unchanged`() async throws {
         let written = try Data(contentsOf: Self.file)
         try await RoutesTests.withRoutes { client, _ in
             try await client.execute(uri: "/openapi.yaml", method: .get) { response in
@@ -56,7 +56,7 @@ import Yams
         }
     }
 
-    @Test func `a method that a path does not have is a 405 that names those that it has`() async throws {
+    @Test func `a wrong method gets 405 with the allowed methods`() async throws {
         try await RoutesTests.withRoutes { client, _ in
             for (uri, method, allowed) in [
                 ("/v1/installations/phone", HTTPRequest.Method.post, "DELETE, GET, PUT"),
@@ -71,7 +71,7 @@ import Yams
         }
     }
 
-    @Test func `the limits that it names are those of the code`() throws {
+    @Test func `the documented limits are those of the code`() throws {
         let text = try String(contentsOf: Self.file, encoding: .utf8)
         #expect(text.contains("At most \(InstallationBody.maximumSize) bytes"))
         #expect(text.contains("At most \(RegistrationBody.maximumSize) bytes"))

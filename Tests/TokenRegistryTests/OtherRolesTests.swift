@@ -1,14 +1,14 @@
 import Foundation
 import Postgres
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Tokens are the registry's alone: no other service's role reads or writes anything of it.
+/// No other service's database role reads or writes the registry's tables.
 @Suite(.timeLimit(.minutes(2))) struct OtherRolesTests {
     @Test(arguments: ["heliograph_rules", "heliograph_feedback"])
-    func `no other service's role gets at the registry's tables`(role: String) async throws {
+    func `no other service's role has access to the registry's tables`(role: String) async throws {
         try await TestDatabase.withDatabase { configuration in
             for schema in [TestSchema.registry, .rules, .feedback] { try await schema.make(in: configuration) }
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
@@ -33,7 +33,7 @@ import Testing
                         }
                     }
                 }
-                // Not even where a grant on the schema were added by mistake.
+                // Also not with a mistaken grant on the schema.
                 let granted = try await owner.query(
                     """
                     SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

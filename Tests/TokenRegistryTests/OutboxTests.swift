@@ -4,17 +4,17 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Every change leaves as an event, at least once, in order, without a token.
+/// Every change is published as an event, at least once, in order, without a token.
 @Suite(.timeLimit(.minutes(2))) struct OutboxTests {
     typealias Fixture = StoreFixture
     static let listener = Topology.Binding(exchange: "devices", queue: "listener", routingKey: "event.#")
 
-    /// A bus on which somebody listens to device events.
+    /// A bus with or without a queue bound to device events.
     private static func bus(isHeard: Bool = true) -> InMemoryBus {
         var topology = Topology(apps: [Fixture.app])
         topology.queues.append(Topology.Queue(name: "listener", arguments: [:]))
@@ -34,7 +34,7 @@ import Testing
         try await pool.query("SELECT count(*) FROM registry.outbox").single(Int.self)
     }
 
-    @Test func `each change leaves once, in order, under its routing key`() async throws {
+    @Test func `each change is published once, in order, with its routing key`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("a", "0a0b0c0d", on: "phone", at: .now + .seconds(-60))
             try await store.register([claim])
@@ -45,7 +45,7 @@ import Testing
             let bus = Self.bus()
             #expect(try await Self.relay(pool, bus).publishDue() == false)
             let events = try Self.events(bus)
-            #expect(events.map(\.past) == [.registered, .replaced, .registered, .signedOut, .erased, .userErased])
+            #expect(events.map(\.change) == [.registered, .replaced, .registered, .signedOut, .erased, .userErased])
             #expect(events.map(\.user.rawValue) == ["a", "a", "b", "b", "b", "b"])
             #expect(events.map { $0.device?.active } == [true, false, true, false, false, nil])
             #expect(events.prefix(5).allSatisfy { $0.device?.id == claim.device && $0.device?.kind == .alert })
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `the provider's word, a correction and an eviction are told by name`() async throws {
+    @Test func `an invalidation, a correction and an eviction have their own events`() async throws {
         try await Fixture.withStore(devicesPerUser: 2) { store, pool in
             let one = Fixture.claim("a", "01")
             try await store.register([one])
@@ -71,15 +71,15 @@ import Testing
             _ = try await store.deactivate([word])
             let bus = Self.bus()
             _ = try await Self.relay(pool, bus).publishDue()
-            let told = try Self.events(bus).map(\.past)
+            let told = try Self.events(bus).map(\.change)
             #expect(
                 told.sorted { $0.rawValue < $1.rawValue }
                     == [.corrected, .deactivated, .evicted, .registered, .registered, .registered, .registered])
-            #expect(try Self.events(bus).first { $0.past == .deactivated }?.reason == "Unregistered")
+            #expect(try Self.events(bus).first { $0.change == .deactivated }?.reason == "Unregistered")
         }
     }
 
-    @Test func `what the broker has not confirmed stays, and comes again under the same id`() async throws {
+    @Test func `unconfirmed events stay, and are published again with the same id`() async throws {
         try await Fixture.withStore { store, pool in
             for token in ["01", "02", "03"] { try await store.register([Fixture.claim("a", token)]) }
             let bus = Self.bus()
@@ -91,7 +91,7 @@ import Testing
             await #expect(throws: (any Error).self) { _ = try await Self.relay(pool, bus).publishDue() }
             #expect(try await Self.waiting(pool) == 2)
 
-            // Published, and then the process dies before it can forget.
+            // Published, but the process stops before it deletes the rows.
             let dying = Self.bus()
             let store = OutboxStore(pool)
             var first: [UUID] = []
@@ -116,7 +116,7 @@ import Testing
         func note(_ ids: [UUID]) { self.ids += ids }
     }
 
-    @Test func `it is known for how long the oldest has been waiting`() async throws {
+    @Test func `the age of the oldest waiting event is measured`() async throws {
         try await Fixture.withStore { store, pool in
             #expect(try await OutboxStore(pool).wait() == nil)
             try await store.register([Fixture.claim("a", "01")])
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `nobody listening is no reason to keep it`() async throws {
+    @Test func `an event without a bound queue is deleted`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01")])
             #expect(try await Self.relay(pool, Self.bus(isHeard: false)).publishDue() == false)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `many relays publish each event once, while registrations go on`() async throws {
+    @Test func `many relays publish each event once during registrations`() async throws {
         try await Fixture.withStore { store, pool in
             let bus = Self.bus()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `a change that is rolled back is announced to nobody`() async throws {
+    @Test func `a rolled back change has no event`() async throws {
         struct Abandoned: Error {}
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01")])

@@ -15,7 +15,7 @@ import Testing
         _ user: String, _ token: String, _ provider: Provider = .apns,
         _ environment: ProviderEnvironment = .production
     ) -> Registration {
-        let claim = Claim(
+        let claim = RegistrationRequest(
             app: app, user: Self.user(user), provider: provider, environment: environment,
             token: DeviceToken(secret: token))
         return Registration(
@@ -37,7 +37,7 @@ import Testing
         return PushPlan(notification, devices: devices, now: now)
     }
 
-    @Test func `targets are grouped by provider and environment, and carry their recipient's id and badge`() {
+    @Test func `targets are grouped by provider and environment, with their recipient's id and badge`() {
         let plan = Self.plan(
             Self.notification(to: ["a", "b"]),
             [
@@ -53,13 +53,13 @@ import Testing
         #expect(plan.outcomes.isEmpty)
     }
 
-    @Test func `a user without a device is an outcome, never silence`() {
+    @Test func `a user without a device gets an outcome`() {
         let plan = Self.plan(Self.notification(to: ["a", "nobody"]), [Self.registration("a", "01")])
         #expect(plan.outcomes.flatMap(\.outcomes).map(\.answer) == [.skipped(reason: "no-device")])
         #expect(plan.outcomes.map(\.origin) == [.registry])
     }
 
-    @Test func `five hundred and one targets make two pushes, with ids that a redelivery makes again`() {
+    @Test func `501 targets make two pushes with deterministic ids`() {
         let registrations = (0...500).map { Self.registration("a", String(format: "%04x", $0)) }
         let plan = Self.plan(Self.notification(to: ["a"]), registrations)
         #expect(plan.pushes.map(\.targets.count) == [500, 1])
@@ -67,32 +67,32 @@ import Testing
         #expect(plan == Self.plan(Self.notification(to: ["a"]), registrations))
     }
 
-    @Test func `long tokens make more pushes, each of a size that the next stage takes`() throws {
+    @Test func `long tokens make more pushes, each within the size limit`() throws {
         let registrations = (0..<200).map { Self.registration("a", String(format: "%04096d", $0), .fcm) }
         let plan = Self.plan(Self.notification(to: ["a"]), registrations)
         #expect(plan.pushes.flatMap(\.targets).count == 200)
         for message in try plan.outbound() { #expect(message.body.count <= WireCoding.maximumBodySize) }
     }
 
-    @Test func `an Android phone has one environment, whatever its build says`() {
+    @Test func `an FCM registration has one environment, whatever the build says`() {
         #expect(Self.registration("a", "t", .fcm, .development).device == Self.registration("a", "t", .fcm).device)
     }
 
-    @Test func `what the rule decided about lost answers goes along`() {
+    @Test func `the rule's delivery options are passed on`() {
         var notification = Self.notification(to: ["a"])
         notification.delivery = .atMostOnce
         #expect(Self.plan(notification, [Self.registration("a", "01")]).pushes.map(\.delivery) == [.atMostOnce])
     }
 
-    @Test func `an expired notification ends as expired for each recipient`() {
+    @Test func `an expired notification gives expired outcomes for each recipient`() {
         let plan = Self.plan(
             Self.notification(to: ["a", "b"], expiresAt: Self.now), [Self.registration("a", "01")])
         #expect(plan.pushes.isEmpty)
         #expect(plan.outcomes.flatMap(\.outcomes).map(\.answer) == [.expired, .expired])
     }
 
-    @Test func `the same token of the same user in two apps is two registrations`() {
-        let other = Claim(
+    @Test func `one token of one user in two apps is two registrations`() {
+        let other = RegistrationRequest(
             app: AppID(rawValue: "other")!, user: Self.user("a"), provider: .apns, environment: .production,
             token: DeviceToken(secret: "01"))
         #expect(other.device != Self.registration("a", "01").device)

@@ -1,24 +1,24 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import TokenEncryption
 
 @testable import TokenRegistry
 
-/// On a table too large to be read through, no statement of the hot paths does.
+/// On a large table, no statement of the hot paths reads the whole table.
 @Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
     typealias Fixture = StoreFixture
     static let size = 60_000
-    /// The end of a step of about 1000.
+    /// The end of a step of about 1000 rows.
     private static let sixtyFourth = UUID(uuidString: "04000000-0000-0000-0000-000000000000")!
 
-    /// A table of `size` registrations: a third in the past, half with an installation.
+    /// Fills the table: a third of the registrations have ended, half have an installation.
     private static func fill(_ pool: PostgresPool) async throws {
         for start in stride(from: 0, to: size, by: 10_000) {
             try await pool.transaction { transaction in
-                // A bulk load announces nothing.
+                // Suppress events for the bulk load.
                 try await transaction.execute("SET LOCAL session_replication_role = replica")
                 try await transaction.execute(
                     """
@@ -35,7 +35,7 @@ import TokenEncryption
         try await pool.execute("ANALYZE registry.registration")
     }
 
-    /// The statements of a campaign's steps.
+    /// The statements of campaign steps.
     private static func walks(_ users: [AppUser]) -> [(String, SQL)] {
         let notification = AudienceFixture.notification(.everyone, devices: DeviceFilter(locale: ["de"]))
         let campaign = Campaign(notification: notification, audience: notification.audience!, cutOff: Date())
@@ -51,8 +51,8 @@ import TokenEncryption
         ]
     }
 
-    /// Half a table of members, and a campaign's list.
-    @Test func `memberships are found by an index too`() async throws {
+    /// With half a table of members, and a campaign's list.
+    @Test func `memberships are found by an index`() async throws {
         try await Fixture.withStore { _, pool in
             try await pool.execute(
                 """
@@ -81,7 +81,7 @@ import TokenEncryption
                 ("the end of a step of forgetting", CampaignStore.end(ofList: campaign, after: "user-2")),
                 (
                     "forgetting a step of a list",
-                    CampaignStore.listForgetting(of: campaign, after: "user-2", upTo: "user-3")
+                    CampaignStore.listDeletion(of: campaign, after: "user-2", upTo: "user-3")
                 ),
                 ("forgetting a user's place in lists", CampaignStore.erasure(of: Fixture.user("user-7"))),
                 ("joining", MembershipStore.upsert([AudienceFixture.member("user-7", group)])),
@@ -93,8 +93,8 @@ import TokenEncryption
         }
     }
 
-    /// Nearly all memberships are one app's, and a third was left long ago.
-    @Test func `what was left, and what is long over, is found by an index`() async throws {
+    /// With nearly all memberships in one app, a third of them ended.
+    @Test func `ended memberships and old records are found by an index`() async throws {
         try await Fixture.withStore { _, pool in
             try await pool.execute(
                 """
@@ -130,7 +130,7 @@ import TokenEncryption
                 ("what stands still", HistoryStore.expiry(before: old), "campaign_unfinished", 0),
             ] as [(String, SQL, String, Int)] {
                 let plan = try await pool.transaction { transaction in
-                    try await transaction.execute(HistoryStore.bearings)
+                    try await transaction.execute(HistoryStore.disablingSequentialScan)
                     return try await transaction.query("EXPLAIN \(statement)").map {
                         try $0.decode(String.self, at: 0)
                     }.joined(separator: "\n")
@@ -147,7 +147,7 @@ import TokenEncryption
         try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
     }
 
-    @Test func `every statement of the hot paths finds its rows by an index`() async throws {
+    @Test func `every statement of the hot paths uses an index`() async throws {
         try await Fixture.withStore { _, pool in
             try await Self.fill(pool)
             let claims = (0..<200).map {
@@ -159,7 +159,7 @@ import TokenEncryption
             let installation = RegistrationStore.Installation(app: claims[0].app, id: claims[0].installation!)
             let cohort = FIDPreference.Cohort(app: Fixture.app, version: "5.0")
             let suspicions = claims.map {
-                FIDStore.Suspicion(app: $0.app, device: $0.device, at: .now, reason: "UNREGISTERED")
+                FIDStore.RefusedFID(app: $0.app, device: $0.device, at: .now, reason: "UNREGISTERED")
             }
             let statements: [(String, SQL)] =
                 [
@@ -177,7 +177,7 @@ import TokenEncryption
                             claims.map { .init(app: $0.app, id: $0.installation!) })
                     ),
                     ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
-                    ("signing out what is not there", RegistrationStore.farewell(claims, .none)),
+                    ("signing out what is not there", RegistrationStore.signOutInsertion(claims, .none)),
                     ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.owner, nil) })),
                     (
                         "deactivating",
@@ -190,8 +190,11 @@ import TokenEncryption
                             of: first, to: claims[1].device, in: .development, token: "ab")
                     ),
                     ("listing", RegistrationStore.record(of: users[0])),
-                    ("reading one's own", RegistrationStore.possessions(of: users[0])),
-                    ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
+                    ("reading one's own", RegistrationStore.userRegistrations(of: users[0])),
+                    (
+                        "reading an installation",
+                        RegistrationStore.installationRegistrations(of: installation, by: users[0].user)
+                    ),
                     (
                         "ending an installation",
                         RegistrationStore.ending(installation, of: users[0].user, except: [first], at: nil, .dropped)
@@ -204,7 +207,7 @@ import TokenEncryption
                     ("suspecting FIDs", FIDStore.suspecting(suspicions)),
                     ("counting suspected FIDs", FIDStore.suspected(of: cohort)),
                     ("counting FIDs", FIDStore.known(of: cohort, limit: 100)),
-                    ("ending fallbacks in the sweep", SweepStore.fading(after: first, until: first, now: .now)),
+                    ("ending fallbacks in the sweep", SweepStore.fallbackExpiry(after: first, until: first, now: .now)),
                     ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                     ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
                     ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
@@ -227,7 +230,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `a plan that does read the table through would be found`() async throws {
+    @Test func `a sequential scan would be detected`() async throws {
         try await Fixture.withStore { _, pool in
             try await Self.fill(pool)
             let plan = try await Self.plan("SELECT * FROM registry.registration WHERE token = 'x'", pool)
@@ -235,8 +238,8 @@ import TokenEncryption
         }
     }
 
-    /// So registering again, which every launch of every app does, rewrites no index (HOT).
-    @Test func `no index holds what changes with each registration`() async throws {
+    /// Registering again at each app launch thus changes no index (a heap-only update).
+    @Test func `no index has a column that changes with each registration`() async throws {
         try await Fixture.withStore { _, pool in
             let indexes = try await pool.query("SELECT indexdef FROM pg_indexes WHERE tablename = 'registration'")
                 .map { try $0.decode(String.self, at: 0) }

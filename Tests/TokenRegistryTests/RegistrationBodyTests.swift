@@ -6,7 +6,7 @@ import Testing
 @Suite struct RegistrationBodyTests {
     static func read(_ text: String) throws(WireError) -> RegistrationBody { try RegistrationBody(Array(text.utf8)) }
 
-    @Test func `the client's body is understood`() throws {
+    @Test func `the client's body is decoded`() throws {
         let body = try Self.read(#"{"token":"ABCD","platform":"ios","environment":"development"}"#)
         #expect(body.provider == .apns && body.environment == .development && body.token.secret == "abcd")
         let android = try Self.read(#"{"token":"x:APA91b","platform":"android","environment":"production"}"#)
@@ -24,13 +24,13 @@ import Testing
         (#"{"token":"abcd","platform":"ios","environment":"staging"}"#, "environment is invalid"),
         (#"[]"#, "the body is invalid: expected an object"), ("{", "the body is not JSON"),
     ])
-    func `a bad body is refused with the member and the reason`(body: String, message: String) {
+    func `a bad body is rejected with the member and the reason`(body: String, message: String) {
         let error = #expect(throws: WireError.self) { try Self.read(body) }
         #expect(error?.description.hasPrefix(message) == true, "\(String(describing: error))")
         #expect(error?.description.contains("xyz") == false)
     }
 
-    @Test func `a masked token cannot be sent with`() {
+    @Test func `a masked token cannot be used to send`() {
         #expect(DeviceToken(secret: "abcdef0123456789").masked == "abcd… (16 characters)")
     }
 }

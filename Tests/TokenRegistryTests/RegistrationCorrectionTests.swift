@@ -1,11 +1,11 @@
 import FoundationEssentials
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// A registration that lives in the other environment is moved there; of two, the later one decides.
+/// A registration is moved to its correct environment. Of two, the later one wins.
 @Suite(.timeLimit(.minutes(2))) struct RegistrationCorrectionTests {
     typealias Fixture = StoreFixture
 
@@ -16,7 +16,7 @@ import Testing
         try await store.devices(of: [Fixture.user(user)])[0].map(\.environment)
     }
 
-    @Test func `a token that is registered in both ends as one registration`() async throws {
+    @Test func `a token registered in both environments ends as one registration`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([placed])
             try await store.register([misplaced])
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `who signed out there since is not signed in by it`() async throws {
+    @Test func `a correction does not revive a later sign-out there`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([placed])
             try await store.register([misplaced])
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `a registration that was dead there before is revived by a newer one`() async throws {
+    @Test func `a newer registration revives an ended one there`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([placed])
             try await store.unregister([placed])
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a correction can be taken back`() async throws {
+    @Test func `a correction can be reverted`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([misplaced])
             #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `what FCM knows has no other environment`() async throws {
+    @Test func `an FCM registration has no other environment`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "fcm:01", .fcm)
             try await store.register([claim])
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `many corrections and registrations at once leave one owner, once`() async throws {
+    @Test func `many concurrent corrections and registrations leave one owner`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([misplaced])
             try await withThrowingDiscardingTaskGroup { group in

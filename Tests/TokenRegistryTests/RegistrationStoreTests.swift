@@ -1,15 +1,15 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
 @Suite(.timeLimit(.minutes(2))) struct RegistrationStoreTests {
     typealias Fixture = StoreFixture
 
-    @Test func `registering twice is one registration with a later time`() async throws {
+    @Test func `registering twice gives one registration with the later time`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
             try await store.register([claim])
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `a token that another user registers is theirs alone`() async throws {
+    @Test func `a token registered by another user belongs to that user only`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "02")])
             try await store.register([Fixture.claim("b", "01")])
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `a user may sign out only of a device that is theirs`() async throws {
+    @Test func `a user can sign out only their own devices`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01")])
             try await store.unregister([Fixture.claim("b", "01")])
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `the same person in two apps never crosses over`() async throws {
+    @Test func `one user in two apps has separate registrations`() async throws {
         let other = try #require(AppID(rawValue: "hide-and-seek"))
         try await Fixture.withStore { store, _ in
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "01", app: other)])
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `an invalidation is applied at the registration's own millisecond, and not one before`() async throws {
+    @Test func `an invalidation applies at the registration's own millisecond, and not one before`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
             try await store.register([claim])
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: [Int64.min, 0, 253_402_300_800_000_000, .max])
-    func `an invalidation of any moment there is is read`(_ milliseconds: Int64) async throws {
+    func `an invalidation with any time is accepted`(_ milliseconds: Int64) async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
             try await store.register([claim])
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `what another app says of a device takes no word out of the batch`() async throws {
+    @Test func `an invalidation of another app does not drop others in the batch`() async throws {
         let other = try #require(AppID(rawValue: "hide-and-seek"))
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `a corrected environment moves the registration with its owner and its time`() async throws {
+    @Test func `a corrected environment moves the registration with its owner and time`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01", environment: .development)
             try await store.register([claim])
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a command for one app touches no other's registration`() async throws {
+    @Test func `a command for one app changes no registration of another`() async throws {
         let other = try #require(AppID(rawValue: "hide-and-seek"))
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01", environment: .development)
@@ -122,20 +122,20 @@ import Testing
         }
     }
 
-    @Test func `beyond the cap, the device that was registered longest ago is evicted`() async throws {
+    @Test func `beyond the limit, the device registered longest ago is evicted`() async throws {
         try await Fixture.withStore { store, _ in
-            for number in 0...RegistrationStore.usualDevicesPerUser {
+            for number in 0...RegistrationStore.defaultDevicesPerUser {
                 try await store.register([Fixture.claim("a", String(format: "%04x", number))])
             }
             try await store.register([Fixture.claim("b", "ff")])
             let tokens = try await store.tokens(of: "a")
-            #expect(tokens.count == RegistrationStore.usualDevicesPerUser)
+            #expect(tokens.count == RegistrationStore.defaultDevicesPerUser)
             #expect(!tokens.contains("0000"))
             #expect(try await store.tokens(of: "b") == ["ff"])
         }
     }
 
-    @Test func `every string may hold what SQL and templates are made of`() async throws {
+    @Test func `every string may contain SQL and template syntax`() async throws {
         try await Fixture.withStore { store, _ in
             for text in ["'; DROP TABLE registry.registration; --", "{{x}}", "\\", "\"", "{1,2}", "NULL", "é👩‍👧"] {
                 try await store.register([Fixture.claim(text, text, .fcm)])
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `two hundred parallel upserts of one registration are one row`() async throws {
+    @Test func `two hundred parallel upserts of one registration give one row`() async throws {
         try await Fixture.withStore { store, pool in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<200 { group.addTask { try await store.register([Fixture.claim("a", "01")]) } }
@@ -180,7 +180,7 @@ import Testing
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 {
                     group.addTask {
-                        // A user each: nothing but the installation is what they have in common.
+                        // Each has its own user: only the installation is shared.
                         let claim = Fixture.claim("u\(number)", String(format: "%04x", number), on: "phone")
                         try await store.register([claim])
                     }
@@ -192,10 +192,10 @@ import Testing
         }
     }
 
-    @Test func `whoever registers last of two at once has the installation, each time`() async throws {
+    @Test func `of two concurrent registrations on an installation, the later one keeps it`() async throws {
         try await Fixture.withStore { store, pool in
             for round in 0..<150 {
-                // Later registrations would settle what these two leave behind: so each pair has a phone of its own.
+                // Later registrations would hide the result, so each pair has its own installation.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for side in ["a", "b"] {
                         let token = String(format: "%02x%04x", side == "a" ? 1 : 2, round)
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func `the cap holds however many register at once`() async throws {
+    @Test func `the device limit holds under concurrent registrations`() async throws {
         try await Fixture.withStore(devicesPerUser: 5) { store, _ in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<60 {
@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    @Test func `an invalidation that races a re-registration never undoes one that came after it`() async throws {
+    @Test func `a concurrent invalidation never undoes a later registration`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
             for _ in 0..<25 {
@@ -266,7 +266,7 @@ import Testing
         }
     }
 
-    @Test func `more users than one query names are all found`() async throws {
+    @Test func `users beyond the limit of one query are all found`() async throws {
         try await Fixture.withStore { store, _ in
             let names = (0..<RegistrationStore.usersAtOnce * 2 + 1).map { "user-\($0)" }
             try await store.register(names.enumerated().map { Fixture.claim($1, String(format: "%08x", $0)) })

@@ -4,22 +4,22 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// One app's flood in the registry's queues and another app's message, on a real broker and a real database.
+/// A flood of one app and messages of another in the registry's queues, on a real broker and database.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .serialized, .timeLimit(.minutes(4)))
 struct RegistryFairnessTests {
-    /// How long a message of a quiet app may take through the registry while another app floods.
+    /// Maximum time for a message of a quiet app through the registry while another app floods.
     private static let bound = Duration.seconds(2)
     private static let flood = 20_000
     private static let (loud, quiet) = (AppID(rawValue: "loud")!, AppID(rawValue: "quiet")!)
     private static let apps = [loud, quiet]
-    /// Of a process with the usual pool: an app has three queues in it (`TokenRegistryApp`).
+    /// The policy of a process with the default pool: an app has three queues in it (`TokenRegistryApp`).
     private static let policy: @Sendable (WorkQueue) -> StagePolicy = {
-        $0.app == nil ? StagePolicy() : .ofOneApp(connections: 4, queues: 3)
+        $0.app == nil ? StagePolicy() : .perApp(connections: 4, queues: 3)
     }
 
     /// The registry's parts on the broker.
@@ -50,7 +50,7 @@ struct RegistryFairnessTests {
         }
     }
 
-    /// It is announced to listeners in that time, too.
+    /// Its event is also published in that time.
     @Test func `a device of one app is registered within two seconds while 20,000 commands of another wait`()
         async throws
     {
@@ -76,7 +76,7 @@ struct RegistryFairnessTests {
         }
     }
 
-    /// Publishes the flood, starts the services, and measures five messages of the quiet app, one after the other.
+    /// Publishes the flood, starts the services, and measures five messages of the quiet app in sequence.
     private static func measure(
         _ place: Place, _ services: [any Service], backlog: WorkQueue, flood message: (Int) throws -> AMQPMessage,
         quiet: @escaping @Sendable (Int) throws -> AMQPMessage,
@@ -124,7 +124,7 @@ struct RegistryFairnessTests {
         }
     }
 
-    private static func claim(_ app: AppID, _ number: Int) -> Claim {
+    private static func claim(_ app: AppID, _ number: Int) -> RegistrationRequest {
         StoreFixture.claim("user-\(number)", String(format: "%08x", number + 1), app: app)
     }
 
@@ -132,7 +132,7 @@ struct RegistryFairnessTests {
         Trace(id: DerivedID.uuid5(DerivedID.namespace, [app.rawValue, "\(number)"]), correlation: "e", causation: "e")
     }
 
-    /// To one of a hundred users, each with a device.
+    /// A notification to one of a hundred users, each with a device.
     private static func notification(_ app: AppID, _ number: Int, _ lane: Lane) throws -> AMQPMessage {
         let trace = trace(app, number)
         let user = app == loud ? number % 100 : 0
@@ -148,7 +148,7 @@ struct RegistryFairnessTests {
         let command = DeviceCommand(
             trace: trace(app, number), app: app,
             command: .register(
-                Registrant(
+                RegistrationPayload(
                     user: claim.user, provider: claim.provider, environment: claim.environment, token: claim.token)))
         return try Outbound(command, to: .devices, routingKey: command.routingKey).message(from: "tests")
     }

@@ -1,27 +1,27 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// What is turned away before anybody looks into it.
+/// Requests rejected before they are processed.
 @Suite(.timeLimit(.minutes(2))) struct RequestLimitTests {
     private static let installation = "/v1/installations/phone"
     private static let installationBody = ByteBuffer(
         string: #"{"registrations":[{"kind":"fid","token":"f"}]}"#)
 
-    @Test func `a user who asks too often is told when to come again, and others are served`() async throws {
+    @Test func `a user with too many requests gets Retry-After, and others are served`() async throws {
         let (often, other) = (
             try await BearerKeys.shared([:]), try await BearerKeys.shared(["sub": "other"])
         )
-        let uptime = Uptime()
+        let uptime = ManualClock()
         try await RoutesTests.withRoutes(userRequests: 2, uptime: uptime) { client, _ in
             func status(_ bearer: String) async throws -> HTTPResponse.Status {
                 try await client.execute(
@@ -49,7 +49,7 @@ import Testing
                 #expect(answer["success"] == false && answer["error"]?.string?.contains("30 s") == true)
             }
             #expect(try await status(other) == .ok)
-            uptime.pass(.seconds(30))
+            uptime.advance(by: .seconds(30))
             #expect(try await status(often) == .ok)
         }
     }
@@ -57,7 +57,7 @@ import Testing
     @Test func `slow operator statements leave users and the stage their connections`() async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(), logger: .silent)
+        let gate = BearerAuthenticator(try await keys.verifier(), logger: .silent)
         let bearer = try await BearerKeys.shared([:])
         let asOperator = RoutesTests.headers("operator-key")
         try await TestDatabase.withDatabase { configuration in
@@ -69,9 +69,9 @@ import Testing
                     let store = RegistrationStore(pool)
                     let router = RegistryAPI.router(
                         store: store, operators: RegistrationStore(operators), gate: gate,
-                        keys: KeyGate(
+                        keys: APIKeyAuthenticator(
                             APIKeyStore(operators, schema: "registry"), master: "operator-key",
-                            limit: RateGate("key", perMinute: 0), logger: .silent))
+                            limit: RateLimiter("key", perMinute: 0), logger: .silent))
                     try await Application(router: router).test(.router) { client in
                         try await store.register([StoreFixture.claim("a", "01")])
                         let device = try await store.records(of: StoreFixture.user("a"))[0].registration.device
@@ -81,7 +81,7 @@ import Testing
                                 headers: asOperator
                             ) { $0.status.code }
                         }
-                        // A deactivation waits for the row.
+                        // A deactivation waits for the row lock.
                         let waiting = try await pool.transaction { transaction in
                             try await transaction.execute("SELECT FROM registry.registration FOR UPDATE")
                             let waiting = (0..<TokenRegistryApp.operatorConnections).map { _ in Task(operation: ask) }
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a body that says that it is not JSON is 415`() async throws {
+    @Test func `a body with another content type than JSON gets 415`() async throws {
         let token = try await BearerKeys.shared([:])
         let types: [(String?, Bool)] = [
             ("application/json", true), ("Application/JSON; charset=utf-8", true), (nil, true), ("text/plain", false),

@@ -1,16 +1,16 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Where a user loses a device, its event revokes the pushes that are under way to it; nowhere else.
+/// An event revokes pushes in transit if and only if the user lost the device.
 @Suite(.timeLimit(.minutes(2))) struct RevocationTests {
     typealias Fixture = StoreFixture
 
-    /// All that was announced and not looked at yet.
+    /// Takes all events.
     private static func events(_ pool: PostgresPool) async throws -> [DeviceEvent] {
         let seen = Seen()
         _ = try await OutboxStore(pool).drain { announcements in
@@ -25,14 +25,14 @@ import Testing
         func note(_ events: [DeviceEvent]) { self.events += events }
     }
 
-    /// The one registration that the user has, as a push is addressed to it.
+    /// The user's only registration, as a push addresses it.
     private static func target(_ user: String, _ store: RegistrationStore) async throws -> Registration {
         let key = Fixture.user(user)
         let devices = try await store.devices(of: [key])[0]
         return try #require(devices.first)
     }
 
-    /// Registers `a`, lets the device be lost, and says what is revoked.
+    /// Registers `a`, runs the loss, and returns the revocations.
     private static func revocations(
         on installation: String? = nil,
         _ lose: (RegistrationStore, PostgresPool) async throws -> Void
@@ -46,16 +46,16 @@ import Testing
         }
     }
 
-    @Test func `another user's registration revokes what is meant for the one before`() async throws {
+    @Test func `another user's registration revokes pushes to the previous user`() async throws {
         let (target, events) = try await Self.revocations { store, _ in
             try await store.register([Fixture.claim("b", "01")])
         }
-        #expect(events.map(\.past) == [.replaced, .registered])
+        #expect(events.map(\.change) == [.replaced, .registered])
         #expect(events.map(\.revokes) == [target.registeredAt, nil])
         #expect(events[0].device?.id == target.device && events[0].user == target.user)
     }
 
-    @Test func `so does signing out, in each of its forms`() async throws {
+    @Test func `a sign-out in each form revokes pushes`() async throws {
         let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)
         let forms: [(String, (RegistrationStore) async throws -> Void)] = [
             ("unregister", { try await $0.unregister([Fixture.claim("a", "01")]) }),
@@ -71,13 +71,13 @@ import Testing
         ]
         for (form, leave) in forms {
             let (target, events) = try await Self.revocations(on: "phone") { store, _ in try await leave(store) }
-            let told = events.filter { $0.past == .signedOut }
+            let told = events.filter { $0.change == .signedOut }
             #expect(told.map(\.revokes) == [target.registeredAt], "\(form)")
             #expect(told.map(\.device?.id) == [target.device], "\(form)")
         }
     }
 
-    @Test func `and erasure, of what had ended before, too`() async throws {
+    @Test func `an erasure revokes pushes, also to registrations that had ended`() async throws {
         let (target, events) = try await Self.revocations { store, _ in
             try await store.register([Fixture.claim("a", "02")])
             let word = Invalidation(
@@ -86,13 +86,13 @@ import Testing
             _ = try await store.deactivate([word])
             try await store.erase(Fixture.user("a"))
         }
-        let erased = events.filter { $0.past == .erased }
+        let erased = events.filter { $0.change == .erased }
         #expect(Set(erased.map(\.device?.id)) == [target.device, Fixture.claim("a", "02").device])
         #expect(erased.allSatisfy { $0.revokes != nil })
-        #expect(events.filter { $0.past != .erased }.allSatisfy { $0.revokes == nil })
+        #expect(events.filter { $0.change != .erased }.allSatisfy { $0.revokes == nil })
     }
 
-    @Test func `a provider's word, staleness, an eviction, a rotation and a correction revoke nothing`() async throws {
+    @Test func `invalidation, staleness, eviction, rotation and correction revoke nothing`() async throws {
         try await Fixture.withStore(devicesPerUser: 1) { store, pool in
             let old = Timestamp.now + .seconds(-86_400 * 300)
             try await store.register([Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-60))])
@@ -108,32 +108,32 @@ import Testing
             while case .more = try await sweep.advance(now: .now) {}
             let events = try await Self.events(pool)
             #expect(
-                Set(events.map(\.past)) == [.registered, .replaced, .corrected, .evicted, .deactivated, .stale])
+                Set(events.map(\.change)) == [.registered, .replaced, .corrected, .evicted, .deactivated, .stale])
             #expect(events.allSatisfy { $0.revokes == nil })
         }
     }
 
-    @Test func `what had ended otherwise is revoked when its user leaves, or another registers it`() async throws {
+    @Test func `ended registrations are revoked when their user leaves or another registers them`() async throws {
         let evicted = Fixture.claim("a", "01")
         for isTaken in [false, true] {
             try await Fixture.withStore(devicesPerUser: 1) { store, pool in
                 try await store.register([evicted])
                 let target = try await Self.target("a", store)
                 try await store.register([Fixture.claim("a", "02")])
-                #expect(try await Self.events(pool).last?.past == .evicted)
+                #expect(try await Self.events(pool).last?.change == .evicted)
                 if isTaken {
                     try await store.register([Fixture.claim("b", "01")])
                 } else {
                     try await store.unregister([evicted])
                 }
                 let first = try #require(try await Self.events(pool).first)
-                #expect(first.past == (isTaken ? .replaced : .signedOut))
+                #expect(first.change == (isTaken ? .replaced : .signedOut))
                 #expect(first.revokes == target.registeredAt && first.device?.active == false)
             }
         }
     }
 
-    @Test func `with a device goes what its user had on it before the token changed or was moved`() async throws {
+    @Test func `a device's loss also revokes its earlier tokens and moved registrations`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-60))])
             let rotated = try await Self.target("a", store)
@@ -146,11 +146,11 @@ import Testing
             try await store.register([Fixture.claim("b", "03", on: "phone")])
             let revoked = try await Self.events(pool).filter { $0.revokes != nil }
             #expect(Set(revoked.map(\.device?.id)) == [rotated.device, misplaced.device, current.device])
-            #expect(revoked.allSatisfy { $0.user.rawValue == "a" && $0.past == .signedOut })
+            #expect(revoked.allSatisfy { $0.user.rawValue == "a" && $0.change == .signedOut })
         }
     }
 
-    @Test func `what had ended otherwise and is dropped is revoked when another registers it`() async throws {
+    @Test func `a dropped registration that had ended is revoked when another user registers it`() async throws {
         let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)
         let (target, events) = try await Self.revocations(on: "phone") { store, pool in
             try await pool.execute(
@@ -159,12 +159,12 @@ import Testing
             _ = try await store.replace(installation, of: UserID(rawValue: "a")!, with: [claim])
             try await store.register([Fixture.claim("b", "01")])
         }
-        #expect(events.map(\.past) == [.evicted, .registered, .replaced, .registered])
+        #expect(events.map(\.change) == [.evicted, .registered, .replaced, .registered])
         #expect(events.map(\.revokes) == [nil, nil, target.registeredAt, nil])
         #expect(events[2].device?.id == target.device && events[2].user == target.user)
     }
 
-    @Test func `an installation that is only described anew revokes nothing of before`() async throws {
+    @Test func `an update of an installation does not revoke earlier registrations`() async throws {
         try await Fixture.withStore { store, pool in
             let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)
             try await store.register([Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-60))])
@@ -173,7 +173,7 @@ import Testing
                 _ = try await store.replace(installation, of: claim.user, with: [claim])
             }
             #expect(try await Self.events(pool).allSatisfy { $0.revokes == nil })
-            // What it drops is revoked; the tokens of before are still that person's.
+            // The dropped registration is revoked; the earlier tokens still belong to the user.
             let voip = Fixture.claim("a", "03", kind: .voip, on: "phone")
             _ = try await store.replace(installation, of: voip.user, with: [voip])
             var revoked: [UUID] = []
@@ -184,13 +184,13 @@ import Testing
         }
     }
 
-    @Test func `who takes a device within the same millisecond is not held off with the one before`() async throws {
+    @Test func `given two owners within a millisecond, then only the first one is revoked`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("a", "01", at: .now + .seconds(-5))
             try await store.register([claim])
             let owners: [(user: String, leaves: Bool)] = [("b", false), ("c", true), ("a", true), ("a", false)]
             for (user, leaves) in owners {
-                // The moment of the one before, and some microseconds.
+                // The time of the previous registration, plus some microseconds.
                 try await pool.execute(
                     """
                     UPDATE registry.registration SET user_id = \(user), state = 'active', state_reason = NULL,
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `two users who register one token at once are told apart to the millisecond`() async throws {
+    @Test func `concurrent registrations of one token by several users differ by a millisecond`() async throws {
         try await Fixture.withStore { store, pool in
             var seen: [(user: UserID, at: Timestamp)] = []
             for _ in 0..<60 {

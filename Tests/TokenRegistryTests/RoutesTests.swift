@@ -1,37 +1,38 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
 @Suite(.timeLimit(.minutes(2))) struct RoutesTests {
     static let path = "/api/notifications/push"
 
-    /// The registry's routes on a store of their own, with a key for the app `shared`.
+    /// Serves the registry's routes with their own store, with a signing key for the app `shared`.
     static func withRoutes(
         userRequests: Int = 0, keyRequests: Int = 0, unknownKeys: Int = 0, userChanges: Int = 0,
-        uptime: Uptime = Uptime(),
+        uptime: ManualClock = ManualClock(),
         _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(
-            try await keys.verifier(), limit: RateGate("user", perMinute: userRequests) { uptime.now }, logger: .silent)
+        let gate = BearerAuthenticator(
+            try await keys.verifier(), limit: RateLimiter("user", perMinute: userRequests) { uptime.now },
+            logger: .silent)
         try await StoreFixture.withStore { store, pool in
-            let limit = RateGate<String>("key", perMinute: keyRequests) { uptime.now }
+            let limit = RateLimiter<String>("key", perMinute: keyRequests) { uptime.now }
             let router = RegistryAPI.router(
                 store: store, gate: gate,
-                keys: KeyGate(
+                keys: APIKeyAuthenticator(
                     APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit,
                     unknownKeys: unknownKeys, uptime: { uptime.now }, logger: .silent),
-                changes: RateGate("changes", userChanges, per: .seconds(86_400)) { uptime.now },
+                changes: RateLimiter("changes", userChanges, per: .seconds(86_400)) { uptime.now },
                 apps: [AppID(rawValue: "shared")!, StoreFixture.app])
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }
@@ -49,7 +50,7 @@ import Testing
         try JSONDecoder().decode(JSONValue.self, from: Data(response.body.readableBytesView))
     }
 
-    @Test func `registering and unregistering answer exactly as the clients expect`() async throws {
+    @Test func `register and unregister answer as the clients expect`() async throws {
         let token = try await BearerKeys.shared([:])
         let app = try #require(AppID(rawValue: "shared"))
         try await Self.withRoutes { client, store in
@@ -66,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `without a token that counts nothing is stored, and the answer says why`() async throws {
+    @Test func `without a valid token nothing is stored, and the response has the reason`() async throws {
         try await Self.withRoutes { client, store in
             for bearer in [nil, "x", try await BearerKeys.shared(["exp": 1])] {
                 try await client.execute(
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `a body that is too large is 413, a bad one 400`() async throws {
+    @Test func `a body that is too large gets 413, a bad one 400`() async throws {
         let token = try await BearerKeys.shared([:])
         try await Self.withRoutes { client, _ in
             for (body, status) in [
@@ -101,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `an operator sees a user's devices with masked tokens, and nobody else does`() async throws {
+    @Test func `only an operator sees a user's devices, with masked tokens`() async throws {
         let token = try await BearerKeys.shared([:])
         try await Self.withRoutes { client, _ in
             try await client.execute(
@@ -123,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `an operator sees why a registration cannot be read, and the user's other devices`() async throws {
+    @Test func `an operator sees the reason for an unreadable registration, and the other devices`() async throws {
         let app = try #require(AppID(rawValue: "shared"))
         try await Self.withRoutes { client, store in
             try await store.register([StoreFixture.claim("456", "abcd", app: app)])
@@ -146,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `a client that names its installation has its token replaced`() async throws {
+    @Test func `a client with an installation id has its token replaced`() async throws {
         let token = try await BearerKeys.shared([:])
         let app = try #require(AppID(rawValue: "shared"))
         try await Self.withRoutes { client, store in
@@ -168,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `an operator erases a user, and nobody else does`() async throws {
+    @Test func `only an operator erases a user`() async throws {
         let token = try await BearerKeys.shared([:])
         try await Self.withRoutes { client, store in
             try await client.execute(

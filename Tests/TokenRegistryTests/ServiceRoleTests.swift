@@ -1,17 +1,17 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// The rights that the migrations give the service are enough for what it does, and no more than that.
+/// The migrations give the service exactly the permissions it needs.
 @Suite(.timeLimit(.minutes(2))) struct ServiceRoleTests {
     typealias Fixture = StoreFixture
 
-    /// Every statement runs with the rights of the service's role alone.
+    /// Runs every statement with the service's role.
     private static func asService(_ body: (PostgresPool, PostgresPool) async throws -> Void) async throws {
         try await TestDatabase.withDatabase { configuration in
             try await TestSchema.registry.make(in: configuration)
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `they are enough to delete what is long over`() async throws {
+    @Test func `the service's role can delete old rows`() async throws {
         try await Self.asService { service, owner in
             let store = RegistrationStore(service)
             let claim = Fixture.claim("a", "01")
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `the service's rights are enough for everything it does`() async throws {
+    @Test func `the service's role suffices for all operations`() async throws {
         try await Self.asService { service, _ in
             let store = RegistrationStore(service, devicesPerUser: 2)
             for token in ["01", "02", "03"] { try await store.register([Fixture.claim("a", token, on: "i\(token)")]) }
@@ -77,7 +77,7 @@ import Testing
             let cursor = try await campaigns.open(list, to: list.audience!)[0]
             guard case .step(let step) = try await CampaignSteps(store: campaigns).next(cursor, redelivered: false)
             else {
-                Issue.record("no step could be made")
+                Issue.record("no step ran")
                 return
             }
             #expect(step.tally.without == 1)
@@ -90,16 +90,16 @@ import Testing
             let tokens = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
             #expect(try await TokenEncryptionFixture.walk(TokenRewriteStore(service, tokens: tokens)) == 0)
             let keys = APIKeyStore(service, schema: "registry")
-            #expect(try await keys.grant(of: "none") == nil)
-            try await keys.touch("none")
+            #expect(try await keys.record(of: "none") == nil)
+            try await keys.recordUse("none")
             #expect(try await store.deactivate(claim.device, of: Fixture.app) == false)
-            #expect(try await CensusStore(service).count().values.reduce(0, +) == 4)
+            #expect(try await RegistrationCountStore(service).count().values.reduce(0, +) == 4)
             let drained = try await OutboxStore(service).drain { .init(numbers: $0.map(\.number)) }
             #expect(drained.map { $0.lent == $0.settled && $0.lent > 0 } == true)
         }
     }
 
-    @Test func `it may not delete a registration, nor change what was announced, nor the tables`() async throws {
+    @Test func `the service's role cannot delete a registration, change an event, or alter tables`() async throws {
         try await Self.asService { service, owner in
             try await RegistrationStore(service).register([Fixture.claim("a", "01")])
             let forbidden: [SQL] = [

@@ -1,15 +1,15 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// The registry's schema in a database of the test's own.
+/// The registry's schema in a database for each test.
 enum StoreFixture {
     static func withStore<R: Sendable>(
-        devicesPerUser: Int = RegistrationStore.usualDevicesPerUser, tokens: TokenKeys = .none,
+        devicesPerUser: Int = RegistrationStore.defaultDevicesPerUser, tokens: TokenKeys = .none,
         _ body: (RegistrationStore, PostgresPool) async throws -> R
     ) async throws -> R {
         try await TestSchema.registry.withPool { pool in
@@ -23,8 +23,8 @@ enum StoreFixture {
         _ user: String, _ token: String, _ provider: Provider = .apns, app: AppID = app,
         environment: ProviderEnvironment = .production, kind: RegistrationKind? = nil, on installation: String? = nil,
         scope: String? = nil, at: Timestamp? = nil
-    ) -> Claim {
-        Claim(
+    ) -> RegistrationRequest {
+        RegistrationRequest(
             app: app, user: UserID(rawValue: user)!, provider: provider, environment: environment,
             token: DeviceToken(secret: token), kind: kind,
             installation: installation.map { InstallationID(rawValue: $0)! },
@@ -35,12 +35,12 @@ enum StoreFixture {
 }
 
 extension RegistrationStore {
-    /// The rows of a user's device history, all of which can be read.
+    /// A user's device history; all rows must be readable.
     func records(of user: AppUser) async throws -> [RegistrationRecord] {
         try await history(of: user).map { try #require($0.record) }
     }
 
-    /// The tokens that a send to the user would go to.
+    /// The tokens of pushes to the user.
     func tokens(of user: String, app: AppID = StoreFixture.app) async throws -> [String] {
         let key = StoreFixture.user(user, app: app)
         return try await devices(of: [key])[0].map(\.token.secret).sorted()

@@ -1,8 +1,8 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
@@ -12,19 +12,19 @@ import Testing
 
     private func days(_ days: Int) -> Timestamp { now + .seconds(-days * 86_400) }
 
-    /// Steps until the end of the table; how many registrations were touched.
+    /// Sweeps to the end of the table. Returns the number of changed registrations.
     private func sweep(_ store: SweepStore) async throws -> Int {
         var touched = 0
         while true {
             switch try await store.advance(now: now) {
-            case .elsewhere: Issue.record("nobody else sweeps")
+            case .elsewhere: Issue.record("no other process sweeps")
             case .more(let changed, _): touched += changed
             case .finished(let changed, _): return touched + changed
             }
         }
     }
 
-    @Test func `after a month a device is flagged, and after 270 days Android's ends`() async throws {
+    @Test func `a device is flagged after a month, and an Android one ends after 270 days`() async throws {
         try await Fixture.withStore { store, pool in
             var iPhone = Fixture.claim("a", "08", .fcm, at: days(900))
             iPhone.platform = .ios
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `who was erased is remembered for a month, by the table and by the list, and others for good`()
+    @Test func `an erasure and its registrations are kept for a month, and other registrations stay`()
         async throws
     {
         try await Fixture.withStore { store, pool in
@@ -80,13 +80,13 @@ import Testing
             #expect(try await sweep(SweepStore(pool, step: 1)) == 0)
             #expect(try await known("erasure") == ["new"])
             #expect(try await known("registration") == ["left", "new"])
-            // Nobody is forgotten sooner, whatever is asked.
+            // No earlier, whatever time the caller passes.
             _ = try await pool.query("SELECT registry.forget_erasures(now() + interval '1 day')")
             #expect(try await known("erasure") == ["new"])
         }
     }
 
-    @Test func `where campaigns that are long over stood is forgotten, and not what came of them`() async throws {
+    @Test func `the positions of old campaigns are deleted, and their counts stay`() async throws {
         try await Fixture.withStore { _, pool in
             for (name, state, finished) in [
                 ("old", "done", days(31) as Timestamp?), ("new", "done", days(29)), ("now", "running", nil),
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `a device that is seen again is neither`() async throws {
+    @Test func `a device seen again is neither flagged nor ended`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([
                 Fixture.claim("a", "01", at: days(31)), Fixture.claim("a", "02", .fcm, at: days(271)),
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `one process takes a step at a time`() async throws {
+    @Test func `one process runs a step at a time`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01", at: days(31))])
             let (held, release) = AsyncStream<Void>.makeStream()

@@ -6,7 +6,7 @@ import TokenEncryption
 
 @testable import TokenRegistry
 
-/// Files of keys, and looks at how tokens are stored.
+/// Key files, and the stored form of tokens.
 enum TokenEncryptionFixture {
     static func key(_ id: String, _ byte: UInt8) -> String {
         "\(id):\(Data(repeating: byte, count: 32).base64EncodedString())"
@@ -21,12 +21,12 @@ enum TokenEncryptionFixture {
         try TokenKeys(file: try folder.write("keys", lines.joined(separator: "\n")), logger: log.logger)
     }
 
-    /// Everything that the registry's tables hold, as one text.
+    /// All contents of the registry's tables as one text.
     static func dump(_ pool: PostgresPool) async throws -> String {
         try await pool.query("SELECT schema_to_xml('registry', true, false, '')::text").single(String.self)
     }
 
-    /// How many tokens are stored under each key.
+    /// The number of stored tokens by key.
     static func stored(_ pool: PostgresPool) async throws -> [String: Int] {
         var numbers: [String: Int] = [:]
         for row in try await pool.query(TokenRewriteStore.counting((SweepStore.first, SweepStore.last))) {
@@ -37,7 +37,7 @@ enum TokenEncryptionFixture {
 
     /// Walks to the end of the table.
     ///
-    /// - Returns: how many tokens were rewritten.
+    /// - Returns: the number of rewritten tokens.
     @discardableResult
     static func walk(_ store: TokenRewriteStore) async throws -> Int {
         var count = 0

@@ -5,13 +5,13 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 import TokenEncryption
 
 @testable import TokenRegistry
 
-/// Threat S8: an attacker reads the disk of the database, or a backup.
+/// Threat S8: an attacker reads the database's disk or a backup.
 @Suite(.timeLimit(.minutes(2))) struct TokenEncryptionTests {
     typealias Fixture = StoreFixture
     typealias Keys = TokenEncryptionFixture
@@ -27,7 +27,7 @@ import TokenEncryption
             try await store.register([phone, Fixture.claim("b", Self.fcm, .fcm)])
             try await store.unregister([Fixture.claim("c", "c0ffee00c0ffee00")])
             _ = try await store.correct(device: phone.device, of: Fixture.app, to: .development)
-            // A correction is known: who names the wrong environment means the right one.
+            // After a correction, requests for the wrong environment apply to the moved registration.
             try await store.register([Fixture.claim("a", Self.apns, on: "phone")])
             _ = try await store.replace(
                 .init(app: Fixture.app, id: InstallationID(rawValue: "phone")!), of: UserID(rawValue: "a")!,
@@ -47,7 +47,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `a push goes to the token that was registered`() async throws {
+    @Test func `a push has the token that was registered`() async throws {
         let folder = try TemporaryFolder()
         let keys = try Keys.keys(Keys.first, in: folder)
         try await Fixture.withStore(tokens: keys) { store, pool in
@@ -60,7 +60,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `a registration that comes again leaves the stored text as it is`() async throws {
+    @Test func `a repeated registration keeps the stored text`() async throws {
         let folder = try TemporaryFolder()
         try await Fixture.withStore(tokens: try Keys.keys(Keys.first, in: folder)) { store, pool in
             var texts: Set<String> = []
@@ -74,7 +74,7 @@ import TokenEncryption
 
     // MARK: - Upgrade and rotation
 
-    @Test func `tokens in clear are encrypted in the background, announce nothing, and can be decrypted again`()
+    @Test func `tokens in clear are encrypted in the background without events, and can be decrypted again`()
         async throws
     {
         let folder = try TemporaryFolder()
@@ -91,11 +91,11 @@ import TokenEncryption
             #expect(try await Keys.stored(pool) == ["k1": 25])
             #expect(try await store.tokens(of: "u7") == ["ab07c"])
             #expect(try await pool.query("SELECT count(*) FROM registry.outbox").single(Int.self) == 0)
-            // The next walk finds nothing, and then there is a rest.
+            // The next walk finds nothing, then the rewriter rests.
             #expect(try await Keys.walk(rewriting) == 0)
             #expect(try await rewriting.advance() == .resting(.init(numbers: ["k1": 25], isSettled: true)))
 
-            // Back to the former release.
+            // Return to the previous release.
             let back = try Keys.keys("plain", Keys.first, in: folder)
             #expect(try await Keys.walk(TokenRewriteStore(pool, tokens: back)) == 25)
             #expect(try await plain.tokens(of: "u7") == ["ab07c"])
@@ -109,9 +109,9 @@ import TokenEncryption
         try await Fixture.withStore(tokens: keys) { store, pool in
             try await store.register([Fixture.claim("a", Self.apns), Fixture.claim("b", Self.fcm, .fcm)])
             let worker = TokenRewriter(
-                store: TokenRewriteStore(pool, tokens: keys), courtesy: Courtesy(), logger: log.logger)
+                store: TokenRewriteStore(pool, tokens: keys), bulkThrottle: BulkThrottle(), logger: log.logger)
             _ = try await worker.step()
-            // First every process knows the new key, then it is the first.
+            // First every process knows the new key, then it becomes the first.
             try folder.write("keys", "\(Keys.first)\n\(Keys.second)")
             #expect(keys.refresh())
             try await store.register([Fixture.claim("a", Self.apns)])
@@ -122,7 +122,7 @@ import TokenEncryption
             #expect(try await Keys.stored(pool) == ["k2": 2])
             _ = try await worker.step()
             _ = try await worker.step()
-            #expect(log.lines.contains { $0.message.contains("Every stored device token") && $0.level == .notice })
+            #expect(log.lines.contains { $0.message.contains("All stored device tokens") && $0.level == .notice })
             try folder.write("keys", Keys.second)
             #expect(keys.refresh())
             #expect(try await store.tokens(of: "a") == [Self.apns])
@@ -131,7 +131,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `several processes rewrite together, and registrations go on meanwhile`() async throws {
+    @Test func `several processes rewrite together during registrations`() async throws {
         let folder = try TemporaryFolder()
         try await Fixture.withStore { plain, pool in
             for number in 0..<60 { try await plain.register([Fixture.claim("u\(number)", "t\(number)", .fcm)]) }
@@ -155,9 +155,9 @@ import TokenEncryption
         }
     }
 
-    // MARK: - Rows and files of no use
+    // MARK: - Invalid rows and files
 
-    @Test func `a token that cannot be decrypted stops no other app, and counts again when it is registered`()
+    @Test func `a token that cannot be decrypted affects no other app, and works again after registration`()
         async throws
     {
         let folder = try TemporaryFolder()
@@ -167,7 +167,7 @@ import TokenEncryption
             try await store.register([Fixture.claim("a", "0a01"), Fixture.claim("b", "0b02", app: Self.other)])
             try await store.register([Fixture.claim("a", "0a03"), Fixture.claim("c", "0c04")])
             let (lost, moved) = (Fixture.claim("a", "0a01").device, Fixture.claim("c", "0c04").device)
-            // Under a key that is lost, and copied from another row.
+            // One with a lost key, one copied from another row.
             try await pool.execute(
                 "UPDATE registry.registration SET token = replace(token, 'v1 k1 ', 'v1 k0 ') WHERE device_id = \(lost)")
             try await pool.execute(
@@ -183,7 +183,7 @@ import TokenEncryption
             #expect(walk.told == ["0a03"])
             #expect(log.lines.count { $0.message.contains("cannot be decrypted") } == 1)
             #expect("\(log.lines)".contains("key-unknown"))
-            // Operators still see it, the worker goes around it, and it can be moved to nowhere.
+            // Operators still see it, the rewriter skips it, and a correction does not move it.
             #expect(try await store.history(of: Fixture.user("a")).count == 2)
             #expect(try await store.correct(device: lost, of: Fixture.app, to: .development) == false)
             #expect(try await Keys.walk(TokenRewriteStore(pool, tokens: keys)) == 0)
@@ -197,7 +197,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `a text under a new key has the file read again at once`() async throws {
+    @Test func `a token with a new key rereads the file at once`() async throws {
         let folder = try TemporaryFolder()
         let keys = try Keys.keys(Keys.first, in: folder)
         let others = try TemporaryFolder()
@@ -208,7 +208,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `a file that is of no use stops the start, and later leaves the earlier keys in force`() throws {
+    @Test func `an invalid key file prevents the start, and later keeps the earlier keys`() throws {
         let folder = try TemporaryFolder()
         let log = CapturingLogger()
         for (text, problem) in [("", "has no key"), ("k1:AAAA", "line 1: the key “k1” has 3 bytes")] {
@@ -224,10 +224,10 @@ import TokenEncryption
         let keys = try Keys.keys(Keys.first, in: folder, log: log)
         try folder.write("keys", "k1")
         #expect(!keys.refresh() && !keys.refresh())
-        #expect(keys.cipher.writing == "k1")
-        #expect(log.lines.count { $0.message.contains("the earlier keys stay in force") } == 1)
+        #expect(keys.cipher.writingKeyID == "k1")
+        #expect(log.lines.count { $0.message.contains("the earlier keys stay in use") } == 1)
         try folder.write("keys", Keys.second)
-        #expect(keys.refresh() && keys.cipher.writing == "k2")
+        #expect(keys.refresh() && keys.cipher.writingKeyID == "k2")
         _ = try TokenKeys(file: nil, logger: log.logger)
         #expect(log.lines.last?.level == .warning && log.lines.last?.message.contains("in clear") == true)
     }

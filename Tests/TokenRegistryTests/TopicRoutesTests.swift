@@ -2,12 +2,12 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// `/v1/topics`, as an app's developer meets it.
+/// `/v1/topics` from a client's view.
 @Suite(.timeLimit(.minutes(2))) struct TopicRoutesTests {
     private typealias Send = @Sendable (HTTPRequest.Method, String) async throws -> (Int, JSONValue?)
 
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `a user subscribes, sees it, and unsubscribes, as often as they like`() async throws {
+    @Test func `a user subscribes, reads the list, and unsubscribes, repeatedly`() async throws {
         try await Self.withClient { send in
             let none = try await send(.get, "/v1/topics")
             #expect(none.1 == ["topics": []])
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `what is no topic, and who is nobody, is refused`() async throws {
+    @Test func `an invalid topic or a missing user is rejected`() async throws {
         try await Self.withClient { send in
             for topic in ["a%20b", "%C3%A4", String(repeating: "x", count: 129)] {
                 let answer = try await send(.put, "/v1/topics/\(topic)")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `nobody is in more groups than are kept`() async throws {
+    @Test func `no user has more groups than the limit`() async throws {
         let bearer = try await BearerKeys.shared(["sub": "a"])
         try await RoutesTests.withRoutes { client, store in
             let app = AppID(rawValue: "shared")!
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `who leaves a group may join another, unless very many were left lately`() async throws {
+    @Test func `a user who leaves a group may join another, unless too many were left recently`() async throws {
         let bearer = try await BearerKeys.shared(["sub": "a"])
         try await RoutesTests.withRoutes { client, store in
             let memberships = MembershipStore(store.database)

@@ -5,13 +5,13 @@ import ServiceKit
 import SwiftASN1
 import X509
 
-/// What a push certificate says about itself (`push-protocols` A.8).
+/// The expiry and topics of an APNs push certificate (ProviderFacts.md §A.8).
 struct PushCertificate: Hashable, Sendable {
     let expiresAt: Date
-    /// The topics that Apple wrote into it; `nil` where it does not say.
+    /// The topics in Apple's extension; `nil` without one.
     let topics: Set<String>?
 
-    /// Reads the first certificate in `pem`, the one that is shown; `file` is what an error names.
+    /// Reads the first certificate in `pem`. Errors name `file`.
     init(pem: [UInt8], file: String) throws(CredentialError) {
         do throws(HTTP2Error) {
             expiresAt = try CertificateFile.expiry(of: pem)
@@ -21,13 +21,13 @@ struct PushCertificate: Hashable, Sendable {
         topics = Self.topics(in: pem)
     }
 
-    /// Apple's extension with the topics a certificate is good for: texts, each followed by a list of its kinds.
+    /// Apple's extension for topics: strings, each followed by a list of kinds.
     private static let topicsExtension: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 6]
-    /// The older one.
+    /// The older extension.
     private static let olderTopicsExtension: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 4]
 
     private static func topics(in pem: [UInt8]) -> Set<String>? {
-        // What cannot be read says nothing about topics; whether it can be used is TLS's to say.
+        // Ignores an unreadable certificate here; TLS reports it.
         guard let documents = try? PEMDocument.parseMultiple(pemString: String(decoding: pem, as: UTF8.self)),
             let first = documents.first(where: { $0.discriminator == "CERTIFICATE" }),
             let certificate = try? Certificate(derEncoded: first.derBytes)

@@ -3,25 +3,25 @@ import Hummingbird
 import PushProtocol
 import ServiceKit
 
-/// The control port: what tests script and ask, and what people look at.
+/// The control port: scripts the providers, reports requests and serves the phone wall.
 struct ControlRoutes: Sendable {
     let simulator: Simulator
     let readiness: Readiness
     var ports = ProviderPorts()
-    var disturbances = Disturbances()
-    /// Whether the phone wall lets the browser fetch the images that pushes name.
+    var faultInjection = FaultInjection()
+    /// Whether the phone wall lets the browser fetch images that pushes link to.
     var showsRemoteImages = false
 
     var router: Router<BasicRequestContext> {
         let router = Router()
-        router.addMiddleware { ControlErrors() }
-        for party in Party.allCases {
-            router.get("\(party.rawValue)/requests") { request, _ in try requests(of: party, request) }
+        router.addMiddleware { ControlErrorMiddleware() }
+        for provider in ProviderKind.allCases {
+            router.get("\(provider.rawValue)/requests") { request, _ in try requests(of: provider, request) }
         }
-        router.forget("requests") { simulator.forgetRequests() }
+        router.deleteAll("requests") { simulator.forgetRequests() }
         router.get("summary") { request, _ in try summary(request) }
         addOutcomeRoutes(to: router)
-        addDisturbanceRoutes(to: router)
+        addFaultRoutes(to: router)
         addTokenRoutes(to: router)
         addPhoneRoutes(to: router)
         wall.addRoutes(to: router)
@@ -30,10 +30,10 @@ struct ControlRoutes: Sendable {
     }
 
     private func addTokenRoutes(to router: Router<BasicRequestContext>) {
-        router.take("tokens") { body, _ in try simulator.world.registrations.register(body) }
-        router.forget("tokens") { simulator.world.registrations.removeAll() }
-        router.take("keys") { body, _ in try simulator.world.keys.take(body) }
-        router.forget("access-tokens") { simulator.world.accessTokens.revokeAll() }
+        router.postJSON("tokens") { body, _ in try simulator.state.pinnedTokens.register(body) }
+        router.deleteAll("tokens") { simulator.state.pinnedTokens.removeAll() }
+        router.postJSON("keys") { body, _ in try simulator.state.keys.take(body) }
+        router.deleteAll("access-tokens") { simulator.state.accessTokens.revokeAll() }
     }
 
     private var wall: WallRoutes { WallRoutes(wall: simulator.wall, showsRemoteImages: showsRemoteImages) }
@@ -59,12 +59,12 @@ struct ControlRoutes: Sendable {
         }
     }
 
-    private func requests(of party: Party, _ request: Request) throws -> Response {
+    private func requests(of provider: ProviderKind, _ request: Request) throws -> Response {
         var query = try RequestQuery(request.uri.queryParameters)
-        // An APNs token is logged in lower case.
-        if party == .apns { query.filter.token = query.filter.token?.lowercased() }
-        if query.countsOnly { return Response.json(try counts(of: party, query.filter)) }
-        let found = simulator.log.requests(of: party, where: query.filter, since: query.since, limit: query.limit)
+        // APNs tokens are logged in lower case.
+        if provider == .apns { query.filter.token = query.filter.token?.lowercased() }
+        if query.countsOnly { return Response.json(try counts(of: provider, query.filter)) }
+        let found = simulator.log.requests(of: provider, where: query.filter, since: query.since, limit: query.limit)
         return Response.json(
             JSONWriter.object { writer in
                 writer.name("requests")
@@ -73,19 +73,19 @@ struct ControlRoutes: Sendable {
             })
     }
 
-    private func counts(of party: Party, _ filter: LogFilter) throws(ControlProblem) -> [UInt8] {
+    private func counts(of provider: ProviderKind, _ filter: LogFilter) throws(ControlRequestError) -> [UInt8] {
         var others = filter
         others.token = nil
         guard others == LogFilter() else {
-            throw ControlProblem("count goes with token alone: the log may have forgotten")
+            throw ControlRequestError("count combines with token only: the log may have dropped requests")
         }
         return JSONWriter.object { writer in
             if let token = filter.token {
-                let phone = simulator.log.phone(Phone.ID(party: party, token: token))
+                let phone = simulator.log.phone(Phone.ID(provider: provider, token: token))
                 writer.member("count", (phone?.delivered ?? 0) + (phone?.refused ?? 0))
                 writer.member("delivered", phone?.delivered ?? 0)
             } else {
-                simulator.log.totals(of: party).write(to: &writer)
+                simulator.log.totals(of: provider).write(to: &writer)
             }
         }
     }

@@ -5,7 +5,7 @@ import NIOCore
 import ServiceKit
 import ServiceLifecycle
 
-/// Serves the control port, plain HTTP, from the start of the process to its shutdown.
+/// Serves the control port over plain HTTP until the process shuts down.
 struct ControlServer: Service {
     let routes: ControlRoutes
     let host: String
@@ -23,7 +23,7 @@ struct ControlServer: Service {
     }
 
     private var application: some ApplicationProtocol {
-        // Hummingbird's own lines are about its business, not ours.
+        // Hummingbird logs below warning level are not useful here.
         var quiet = logger
         quiet.logLevel = max(logger.logLevel, .warning)
         return Application(

@@ -1,20 +1,20 @@
 import Hummingbird
 import PushProtocol
 
-/// What a question to the request log asks for: `?token=…&status=…&since=…&limit=…&count=true`.
+/// The query of a request log: `?token=…&status=…&since=…&limit=…&count=true`.
 struct RequestQuery: Hashable, Sendable {
     var filter = LogFilter()
-    /// A sequence number: only later requests.
+    /// Only requests after this sequence number.
     var since = 0
     var limit = Int.max
-    /// Only how many.
+    /// Answer with the count instead of the requests.
     var countsOnly = false
 
     static let known = [
         "app", "connection", "count", "environment", "fault", "id", "limit", "reason", "since", "status", "token",
     ]
 
-    init(_ parameters: some Sequence<(key: Substring, value: Substring)>) throws(ControlProblem) {
+    init(_ parameters: some Sequence<(key: Substring, value: Substring)>) throws(ControlRequestError) {
         for (key, value) in parameters {
             let text = String(value)
             switch key {
@@ -27,24 +27,24 @@ struct RequestQuery: Hashable, Sendable {
             case "connection": filter.connection = try Self.number(key, value)
             case "environment":
                 guard let environment = ProviderEnvironment(clientName: text) else {
-                    throw ControlProblem("environment is none of production, development, sandbox")
+                    throw ControlRequestError("environment is none of production, development, sandbox")
                 }
                 filter.environment = environment
             case "since": since = try Self.number(key, value)
             case "limit": limit = try Self.number(key, value)
             case "count": countsOnly = try Self.flag(key, value)
-            default: throw ControlProblem("\(key) is unknown; known are \(Self.known.joined(separator: ", "))")
+            default: throw ControlRequestError("\(key) is unknown; known are \(Self.known.joined(separator: ", "))")
             }
         }
     }
 
-    static func number(_ key: Substring, _ value: Substring) throws(ControlProblem) -> Int {
-        guard let number = Int(value), number >= 0 else { throw ControlProblem("\(key) is not a whole number") }
+    static func number(_ key: Substring, _ value: Substring) throws(ControlRequestError) -> Int {
+        guard let number = Int(value), number >= 0 else { throw ControlRequestError("\(key) is not a whole number") }
         return number
     }
 
-    static func flag(_ key: Substring, _ value: Substring) throws(ControlProblem) -> Bool {
-        guard value == "true" || value == "false" else { throw ControlProblem("\(key) is not true or false") }
+    static func flag(_ key: Substring, _ value: Substring) throws(ControlRequestError) -> Bool {
+        guard value == "true" || value == "false" else { throw ControlRequestError("\(key) is not true or false") }
         return value == "true"
     }
 }

@@ -3,19 +3,18 @@ import FoundationEssentials
 import SwiftASN1
 import X509
 
-/// A new authority, a certificate by it for the names the simulator goes by, and certificates that clients must refuse;
-/// all in PEM.
+/// A new certificate authority, a server certificate it issued, and certificates that clients must reject. All in PEM.
 struct IssuedIdentity: Sendable {
     let authority: String
     let certificate: String
     let key: String
-    /// By the authority, and over since yesterday.
+    /// Issued by the authority; expired since yesterday.
     let expired: String
-    /// By the authority, for a host that this is not.
+    /// Issued by the authority for another host.
     let misnamed: String
-    /// Right in everything but its authority, which is another of the same name.
+    /// Correct except for its issuer: an unknown authority with the same name.
     let unknown: String
-    /// Of the three.
+    /// The key of the three certificates above.
     let badKey: String
 
     static let names = ["localhost", "provider-simulator"]
@@ -27,7 +26,7 @@ struct IssuedIdentity: Sendable {
         let validity = now.addingTimeInterval(-3600)...now.addingTimeInterval(Self.validity)
         let past = now.addingTimeInterval(-2 * 86_400)...now.addingTimeInterval(-86_400)
         let authority = try Authority(validity: validity)
-        let stranger = try Authority(validity: validity)
+        let otherAuthority = try Authority(validity: validity)
         let key = P256.Signing.PrivateKey()
         let badKey = P256.Signing.PrivateKey()
         let own = SubjectAlternativeNames(
@@ -38,13 +37,13 @@ struct IssuedIdentity: Sendable {
         expired = try authority.issue(to: badKey, names: own, validity: past)
         misnamed = try authority.issue(
             to: badKey, names: SubjectAlternativeNames([.dnsName("another.invalid")]), validity: validity)
-        unknown = try stranger.issue(to: badKey, names: own, validity: validity)
+        unknown = try otherAuthority.issue(to: badKey, names: own, validity: validity)
         self.key = key.pemRepresentation + "\n"
         self.badKey = badKey.pemRepresentation + "\n"
     }
 }
 
-/// An authority that exists as long as it takes to issue what it is for.
+/// A certificate authority that is discarded after issuing.
 private struct Authority {
     let certificate: Certificate
     private let key = P256.Signing.PrivateKey()
@@ -66,7 +65,7 @@ private struct Authority {
             }, issuerPrivateKey: .init(key))
     }
 
-    /// A server certificate, in PEM.
+    /// Issues a server certificate in PEM.
     func issue(
         to subject: P256.Signing.PrivateKey, names: SubjectAlternativeNames, validity: ClosedRange<Date>
     ) throws -> String {

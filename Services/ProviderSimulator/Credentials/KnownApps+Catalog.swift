@@ -5,13 +5,13 @@ import PushProtocol
 import ServiceKit
 
 extension KnownApps {
-    /// The public halves of every credential that the catalog names.
+    /// Loads the public half of every credential in the catalog.
     init(_ catalog: AppCatalog) throws(ConfigurationError) {
         self.init()
         for app in catalog.apps {
             if let apns = app.apns {
                 certifiedTopics.insert(apns.topic)
-                // A certificate is known by its authority, not by its app.
+                // Client certificates are verified by their issuer, so only the topic is needed.
                 if case .key(let key) = apns.credential { try add(APNsKey(key, of: apns), of: app.id) }
             }
             if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
@@ -39,7 +39,7 @@ extension APNsKey {
 }
 
 extension ServiceAccount {
-    /// Reads the JSON key file that Google's console hands out.
+    /// Reads the JSON key file of a Google service account.
     fileprivate init(file: String) throws(ConfigurationError) {
         guard let data = try? Data(contentsOf: URL(filePath: file)), let account = try? JSONReader.value(of: data)
         else {

@@ -1,24 +1,25 @@
 import FoundationEssentials
 import Glibc
 import HTTP2
+import HTTP2Server
 import ServiceKit
 import SwiftASN1
 import X509
 
-/// The certificate that the provider ports show, and the authority that clients trust it by.
+/// The certificate of the provider ports, and the authority that issued it.
 struct ServerIdentity: Sendable {
     let certificateFile: String
     let keyFile: String
-    /// What clients are given as their CA file; `nil` for a certificate that was brought along.
+    /// The CA file for clients; `nil` when the certificate came from files.
     let authorityFile: String?
-    /// What is shown to connections that shall not trust it: the bad certificates, all with one key.
+    /// The certificates for handshake faults, which share one key.
     private let badKeyFile: String
     private let expiredFile: String
     private let misnamedFile: String
     private let unknownFile: String
 
-    /// A certificate from files, as it is. Its authority's key is not here, so that bad certificates are by an authority
-    /// nobody knows, and are refused for that as well; they lie in `scratch`.
+    /// Loads a certificate from files. Certificates for handshake faults come from an unknown authority, because the
+    /// key of the real one is not available; they are written to `scratch`.
     init(certificateFile: String, keyFile: String, scratch: String, at now: Date = Date()) throws {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
@@ -37,9 +38,8 @@ struct ServerIdentity: Sendable {
         try Self.write(issued.unknown, to: unknownFile, permissions: 0o644)
     }
 
-    /// The identity whose authority lies at `authorityFile`, made now unless an earlier run left a good one: clients that
-    /// read the file before a restart still trust what comes after it. The certificate and its key lie beside it; the
-    /// authority's key is kept nowhere.
+    /// Reuses the identity beside `authorityFile`, or makes one. Clients that read the file before a restart still
+    /// trust the certificate. The authority's private key is not stored.
     init(authorityFile: String, at now: Date = Date()) throws {
         let stem = authorityFile.hasSuffix(".pem") ? String(authorityFile.dropLast(4)) : authorityFile
         self.authorityFile = authorityFile
@@ -54,7 +54,7 @@ struct ServerIdentity: Sendable {
         try Self.write(issued.key, to: keyFile, permissions: 0o600)
         try Self.write(issued.certificate, to: certificateFile, permissions: 0o644)
         try writeBad(issued)
-        // Last, since whoever waits for the authority may connect as soon as it is there.
+        // Written last: a client that waits for this file may connect at once.
         try Self.write(issued.authority, to: authorityFile, permissions: 0o644)
     }
 
@@ -79,7 +79,7 @@ struct ServerIdentity: Sendable {
     private static func write(_ text: String, to file: String, permissions: Int) throws {
         let folder = URL(filePath: file).deletingLastPathComponent().path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        // Moved into place, so that nobody reads half of it, or a key before its permissions are set.
+        // Written to a draft and renamed: readers see a complete file, and a key with its permissions set.
         let draft = "\(file).\(UUID().uuidString)"
         guard
             FileManager.default.createFile(
@@ -92,9 +92,9 @@ struct ServerIdentity: Sendable {
 }
 
 extension ServerIdentity {
-    /// What connections are shown as a rule.
-    var face: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: certificateFile, keyFile: keyFile) }
-    var expiredFace: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: expiredFile, keyFile: badKeyFile) }
-    var misnamedFace: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: misnamedFile, keyFile: badKeyFile) }
-    var unknownFace: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: unknownFile, keyFile: badKeyFile) }
+    /// The certificate of ordinary connections.
+    var tls: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: certificateFile, keyFile: keyFile) }
+    var expiredTLS: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: expiredFile, keyFile: badKeyFile) }
+    var misnamedTLS: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: misnamedFile, keyFile: badKeyFile) }
+    var unknownAuthorityTLS: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: unknownFile, keyFile: badKeyFile) }
 }

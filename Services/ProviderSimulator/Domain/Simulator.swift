@@ -1,30 +1,30 @@
 import PushProtocol
 
-/// The simulator without its sockets: requests in, wire acts out, everything on record. Safe from any thread.
+/// The simulator without sockets: takes requests, returns wire actions and logs both. Safe from any thread.
 final class Simulator: Sendable {
-    let world: World
+    let state: SimulatorState
     let log: RequestLog
     let wall = PhoneWall()
     private let production: APNsProvider
     private let sandbox: APNsProvider
     private let fcm: FCMProvider
 
-    init(world: World, log: RequestLog = RequestLog()) {
-        self.world = world
+    init(state: SimulatorState, log: RequestLog = RequestLog()) {
+        self.state = state
         self.log = log
-        production = APNsProvider(.production, in: world)
-        sandbox = APNsProvider(.development, in: world)
-        fcm = FCMProvider(in: world)
+        production = APNsProvider(.production, in: state)
+        sandbox = APNsProvider(.development, in: state)
+        fcm = FCMProvider(in: state)
     }
 
-    /// What APNs does about a request that came to the port of `environment`.
-    func answerAPNs(_ request: ProviderRequest, in environment: ProviderEnvironment) -> [Act] {
-        let verdict = apns(environment).answer(request)
-        wall.record(log.append(request, verdict, party: .apns, environment: environment))
-        return verdict.acts
+    /// Handles a request to the APNs port of `environment`.
+    func respondAPNs(_ request: ProviderRequest, in environment: ProviderEnvironment) -> [WireAction] {
+        let response = apns(environment).answer(request)
+        wall.record(log.append(request, response, provider: .apns, environment: environment))
+        return response.actions
     }
 
-    /// Forgets what came and who got it.
+    /// Clears the request log and the phone wall.
     func forgetRequests() {
         log.removeAll()
         wall.removeAll()
@@ -34,27 +34,27 @@ final class Simulator: Sendable {
         apns(environment).connectionClosed(number)
     }
 
-    /// What Google does about a request: FCM, or the token endpoint.
-    func answerGoogle(_ request: ProviderRequest) -> [Act] {
-        let verdict = fcm.answer(request)
-        let party: Party = request.path == TokenEndpoint.path ? .oauth : .fcm
-        wall.record(log.append(request, verdict, party: party, environment: .production))
-        return verdict.acts
+    /// Handles a request to FCM or the token endpoint.
+    func respondGoogle(_ request: ProviderRequest) -> [WireAction] {
+        let response = fcm.answer(request)
+        let provider: ProviderKind = request.path == TokenEndpoint.path ? .oauth : .fcm
+        wall.record(log.append(request, response, provider: provider, environment: .production))
+        return response.actions
     }
 
-    /// Scripts what was posted: the outcomes for one scope, in their order, replace what was left for it.
+    /// Adds posted scripts. The outcomes of one scope replace its remaining script.
     func play(_ scripts: [OutcomeScript]) {
-        struct Part: Hashable {
-            let party: Party
-            let scope: OutcomeBook.Scope
+        struct ScriptKey: Hashable {
+            let provider: ProviderKind
+            let scope: ScriptedOutcomeStore.Scope
         }
-        let parts = Dictionary(grouping: scripts) { Part(party: $0.party, scope: $0.scope) }
-        for (part, scripts) in parts { world.outcomes.script(scripts.map(\.outcome), for: part.party, part.scope) }
+        let parts = Dictionary(grouping: scripts) { ScriptKey(provider: $0.provider, scope: $0.scope) }
+        for (key, scripts) in parts { state.outcomes.script(scripts.map(\.outcome), for: key.provider, key.scope) }
     }
 
-    /// Does at once what belongs to a disturbance beyond the connections.
-    func disturb(_ disturbance: Disturbance) {
-        if disturbance.revokesAccessTokens { world.accessTokens.revokeAll() }
+    /// Applies the part of a fault that is not about connections: revoking access tokens.
+    func apply(_ connectionFault: ConnectionFault) {
+        if connectionFault.revokesAccessTokens { state.accessTokens.revokeAll() }
     }
 
     private func apns(_ environment: ProviderEnvironment) -> APNsProvider {

@@ -1,29 +1,30 @@
 import Glibc
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOCore
 import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// One provider's port: TLS and HTTP/2 in front of the simulator, from the start of the process to its shutdown.
+/// One provider port: TLS and HTTP/2 in front of the simulator, until the process shuts down.
 struct ProviderListener: Service {
     let role: ProviderPort
     let simulator: Simulator
     let host: String
-    /// 0 takes any free port.
+    /// 0 picks a free port.
     let port: Int
-    /// Named when the port is taken.
+    /// Named in the error when the port is in use.
     let portKey: ConfigurationKey
     let identity: ServerIdentity
-    /// Of client certificates that APNs takes in place of provider tokens, in PEM; `nil` when it takes none.
+    /// The CA (PEM) of client certificates that APNs accepts instead of provider tokens; `nil` accepts none.
     var clientAuthorityFile: String?
     let ports: ProviderPorts
     let eventLoopGroup: any EventLoopGroup
     let logger: Logger
     let readiness: Readiness.Condition
 
-    /// FCM allows 100 streams a connection (push-protocols B.4).
+    /// FCM's limit of streams per connection (ProviderFacts.md §B.4).
     private static let googleStreams = 100
 
     func run() async throws {
@@ -31,22 +32,22 @@ struct ProviderListener: Service {
         defer { ports.stopped(role) }
         logger.info("Listening", metadata: ["role": "\(role.name)", "address": "\(host):\(server.port)"])
         readiness.set(.holds)
-        // Cancellation is an order to stop as well.
+        // Task cancellation also shuts the server down.
         try? await gracefulShutdown()
         readiness.set(.waiting("shut down"))
         await server.shutdown()
     }
 
-    /// The listening server, for the caller to shut down.
+    /// Starts the server; the caller shuts it down.
     func start() async throws -> HTTP2Server {
         do {
             let server = try await HTTP2Server.start(
-                host: host, port: port, tls: usualFace, settings: settings, eventLoopGroup: eventLoopGroup,
+                host: host, port: port, tls: portTLS, settings: settings, eventLoopGroup: eventLoopGroup,
                 logger: logger,
                 events: { [role, simulator, ports] event in
                     ports.record(event, on: role)
                     if role == .google, case .pingReceived(let connection) = event {
-                        Self.police(connection, simulator.world.allowances, ports)
+                        Self.limitPings(connection, simulator.state.rateLimits, ports)
                     }
                     guard case .apns(let environment) = role, case .connectionClosed(let connection) = event else {
                         return
@@ -56,8 +57,8 @@ struct ProviderListener: Service {
                 inOrder: { [role, simulator] request in
                     let request = ProviderRequest(request, at: .now)
                     return switch role {
-                    case .apns(let environment): simulator.answerAPNs(request, in: environment).steps
-                    case .google: simulator.answerGoogle(request).steps
+                    case .apns(let environment): simulator.respondAPNs(request, in: environment).steps
+                    case .google: simulator.respondGoogle(request).steps
                     }
                 })
             ports.listens(server, as: role)
@@ -68,38 +69,38 @@ struct ProviderListener: Service {
         }
     }
 
-    /// Google hangs up on clients that ping (push-protocols B.4).
-    private static func police(_ connection: Int, _ allowances: Allowances, _ ports: ProviderPorts) {
-        let spent = allowances.spend(
+    /// Google closes connections that send many PINGs (ProviderFacts.md §B.4).
+    private static func limitPings(_ connection: Int, _ rateLimits: RateLimits, _ ports: ProviderPorts) {
+        let exceeded = rateLimits.consume(
             \.fcmPingsPerMinute, per: .seconds(60), on: "pings \(connection)", at: .now)
-        guard spent != nil else { return }
+        guard exceeded != nil else { return }
         let goAway = GoAway(lastStream: .included, code: 11, debugData: Array("too_many_pings".utf8))
         ports.perform([.goAway(goAway)], onConnection: connection, of: .google)
     }
 
-    /// What was scripted for the next connection.
+    /// The scripted handshake fault of the next connection.
     private func admission() -> HTTP2ServerAdmission {
-        guard let fault = simulator.world.handshakes.take(role) else { return .serve }
+        guard let fault = simulator.state.handshakes.take(role) else { return .serve }
         ports.recordHandshake(fault, on: role)
         return switch fault {
         case .refuse: .refuse
         case .ignore: .ignore
-        case .expired: .present(identity.expiredFace)
-        case .wrongName: .present(identity.misnamedFace)
-        case .unknownAuthority: .present(identity.unknownFace)
-        case .wrongProtocol: .present(identity.face.offering(["http/1.1"]))
+        case .expired: .present(identity.expiredTLS)
+        case .wrongName: .present(identity.misnamedTLS)
+        case .unknownAuthority: .present(identity.unknownAuthorityTLS)
+        case .wrongProtocol: .present(identity.tls.offering(["http/1.1"]))
         }
     }
 
-    private var usualFace: HTTP2ServerTLS {
-        var face = identity.face
+    private var portTLS: HTTP2ServerTLS {
+        var tls = identity.tls
         if case .apns = role, let clientAuthorityFile {
-            face.clientCertificates = .optional(caFile: clientAuthorityFile)
+            tls.clientCertificates = .optional(caFile: clientAuthorityFile)
         }
-        return face
+        return tls
     }
 
-    /// An APNs connection starts with a single stream (A.3); the provider raises it.
+    /// An APNs connection starts with one stream; the provider raises the limit later.
     private var settings: HTTP2ServerSettings {
         switch role {
         case .apns: HTTP2ServerSettings(maximumConcurrentStreams: 1)

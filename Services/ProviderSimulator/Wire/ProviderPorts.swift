@@ -1,10 +1,11 @@
 import HTTP2
+import HTTP2Server
 import Synchronization
 
-/// The provider ports that are listening, and what happened on their connections. Safe from any thread.
+/// The listening provider ports and counts of their connections. Safe from any thread.
 final class ProviderPorts: Sendable {
-    /// What is counted of one port.
-    private struct Entry {
+    /// The server and counters of one port.
+    private struct PortState {
         var server: HTTP2Server?
         var opened = 0
         var closed = 0
@@ -14,10 +15,10 @@ final class ProviderPorts: Sendable {
         var brokenHandshakes: [HandshakeFault: Int] = [:]
     }
 
-    private let entries = Mutex<[ProviderPort: Entry]>([:])
+    private let entries = Mutex<[ProviderPort: PortState]>([:])
 
     func listens(_ server: HTTP2Server, as port: ProviderPort) {
-        entries.withLock { $0[port, default: Entry()].server = server }
+        entries.withLock { $0[port, default: PortState()].server = server }
     }
 
     func stopped(_ port: ProviderPort) {
@@ -26,7 +27,7 @@ final class ProviderPorts: Sendable {
 
     func record(_ event: HTTP2ServerEvent, on port: ProviderPort) {
         entries.withLock { entries in
-            var entry = entries[port] ?? Entry()
+            var entry = entries[port] ?? PortState()
             switch event {
             case .connectionOpened: entry.opened += 1
             case .pingReceived: entry.pings += 1
@@ -40,14 +41,14 @@ final class ProviderPorts: Sendable {
     }
 
     func recordHandshake(_ fault: HandshakeFault, on port: ProviderPort) {
-        entries.withLock { $0[port, default: Entry()].brokenHandshakes[fault, default: 0] += 1 }
+        entries.withLock { $0[port, default: PortState()].brokenHandshakes[fault, default: 0] += 1 }
     }
 
-    /// Does `acts` to open connections of `ports`.
+    /// Performs `actions` on selected open connections of `ports`.
     ///
-    /// - Returns: to how many.
+    /// - Returns: the number of connections.
     @discardableResult
-    func perform(_ acts: [Act], on selection: Disturbance.Selection, of ports: [ProviderPort]) -> Int {
+    func perform(_ actions: [WireAction], on selection: ConnectionFault.Selection, of ports: [ProviderPort]) -> Int {
         let servers = entries.withLock { entries in ports.compactMap { entries[$0]?.server } }
         var count = 0
         for server in servers {
@@ -59,15 +60,15 @@ final class ProviderPorts: Sendable {
                 case .newest: Array(connections.suffix(1))
                 case .random: connections.randomElement().map { [$0] } ?? []
                 }
-            for connection in chosen { server.perform(acts.steps, on: connection.id) }
+            for connection in chosen { server.perform(actions.steps, on: connection.id) }
             count += chosen.count
         }
         return count
     }
 
-    /// Does `acts` to one connection.
-    func perform(_ acts: [Act], onConnection connection: Int, of port: ProviderPort) {
-        entries.withLock { $0[port]?.server }?.perform(acts.steps, on: connection)
+    /// Performs `actions` on one connection.
+    func perform(_ actions: [WireAction], onConnection connection: Int, of port: ProviderPort) {
+        entries.withLock { $0[port]?.server }?.perform(actions.steps, on: connection)
     }
 
     /// The open connections of a port, oldest first.
@@ -75,7 +76,7 @@ final class ProviderPorts: Sendable {
         entries.withLock { $0[port]?.server }?.connections ?? []
     }
 
-    /// Each port with its totals and its open connections.
+    /// Writes each port with its counters and open connections.
     func write(to writer: inout JSONWriter) {
         let entries = entries.withLock { $0 }
         writer.object { writer in

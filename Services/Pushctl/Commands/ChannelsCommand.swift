@@ -4,15 +4,15 @@ import Foundation
 import PushProtocol
 import ServiceKit
 
-/// `pushctl channels …`: an app's APNs broadcast channels, and what is said on them.
+/// `pushctl channels …`: manages an app's APNs broadcast channels and sends to them.
 struct ChannelsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "channels", abstract: "APNs broadcast channels: one message for all who follow a Live Activity.",
+        commandName: "channels", abstract: "Manage APNs broadcast channels and send Live Activity updates to them.",
         subcommands: [Create.self, Read.self, Delete.self, List.self, Send.self])
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Makes a channel and prints its id.")
-        @Option(help: "What APNs keeps for devices that are away: none or most-recent.")
+        static let configuration = CommandConfiguration(abstract: "Create a channel and print its id.")
+        @Option(help: "The storage policy for offline devices: none or most-recent.")
         var storage = ChannelOperation.Storage.none
         @OptionGroup var channels: ChannelsOption
 
@@ -20,7 +20,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     }
 
     struct Read: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Prints how a channel is set up.")
+        static let configuration = CommandConfiguration(abstract: "Print a channel's configuration.")
         @Argument(help: "The channel's id.") var channel: String
         @OptionGroup var channels: ChannelsOption
 
@@ -28,7 +28,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     }
 
     struct Delete: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Deletes a channel for good.")
+        static let configuration = CommandConfiguration(abstract: "Delete a channel permanently.")
         @Argument(help: "The channel's id.") var channel: String
         @OptionGroup var channels: ChannelsOption
 
@@ -36,7 +36,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Prints the ids of the app's channels.")
+        static let configuration = CommandConfiguration(abstract: "Print the ids of the app's channels.")
         @OptionGroup var channels: ChannelsOption
 
         func run() async throws { try await channels.perform(.list) }
@@ -44,11 +44,11 @@ struct ChannelsCommand: AsyncParsableCommand {
 
     struct Send: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Hands a Live Activity update to the APNs sender, which retries and reports as for any push.")
+            abstract: "Send a Live Activity update to a channel through the APNs sender, which retries and reports it.")
         @Argument(help: "The channel's id.") var channel: String
-        @Argument(help: "A file with the payload, “aps” and all, or - for standard input.") var file: String
-        @Option(help: "10 (at once) or 5 (power-aware).") var priority: Int?
-        @Option(help: "Seconds after which it is worth nothing; a channel without storage takes none.")
+        @Argument(help: "A file with the payload including “aps”, or - for standard input.") var file: String
+        @Option(help: "10 (immediately) or 5 (power-saving).") var priority: Int?
+        @Option(help: "Seconds until the update expires; not for a channel without storage.")
         var expiresIn: Int?
         @OptionGroup var channels: ChannelsOption
 
@@ -58,7 +58,7 @@ struct ChannelsCommand: AsyncParsableCommand {
             do {
                 payload = try WireCoding.decode(JSONValue.self, from: try PublishCommand.read(file))
             } catch let error as WireError {
-                throw Refusal("\(file == "-" ? "standard input" : file): \(error)")
+                throw CommandError("\(file == "-" ? "standard input" : file): \(error)")
             }
             let now = Timestamp.now
             let push = try ChannelBroadcast(
@@ -72,10 +72,10 @@ struct ChannelsCommand: AsyncParsableCommand {
                     type: Push.messageType),
                 body: try push.wireBody())
             switch try await withBroker({ try await $0.publish(message) }) {
-            case .confirmed: print("handed to the APNs sender as \(push.trace.id.uuidString.lowercased())")
-            case .nacked: throw Refusal("the broker did not take the push: its queue is full; try again later")
+            case .confirmed: print("queued for the APNs sender as \(push.trace.id.uuidString.lowercased())")
+            case .nacked: throw CommandError("the broker rejected the push: its queue is full; try again later")
             case .returned(_, let text):
-                throw Refusal("no queue takes \(message.routingKey) (\(text)); run pushctl topology apply")
+                throw CommandError("no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply")
             }
         }
     }
@@ -84,25 +84,25 @@ struct ChannelsCommand: AsyncParsableCommand {
 extension ChannelOperation.Storage: ExpressibleByArgument {}
 extension ProviderEnvironment: ExpressibleByArgument {}
 
-/// Whose channels, and the way to them.
+/// The app and environment whose channels a command uses.
 struct ChannelsOption: ParsableArguments {
     @Option(help: "The app.") var app: String
-    @Option(help: "production or development; channels are not shared between them.")
+    @Option(help: "production or development; each has its own channels.")
     var environment = ProviderEnvironment.production
     @OptionGroup var apps: AppsOption
 
     func configured() throws -> (AppID, APNsAppConfiguration) {
         guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
-            throw Refusal("no app “\(app)” is in the apps file")
+            throw CommandError("no app “\(app)” is in the apps file")
         }
-        guard let apns = configured.apns else { throw Refusal("the app \(app) has no APNs credentials") }
+        guard let apns = configured.apns else { throw CommandError("the app \(app) has no APNs credentials") }
         return (id, apns)
     }
 
     func perform(_ operation: ChannelOperation) async throws {
         let (_, apns) = try configured()
-        let settings = try Environment.settings(ChannelDirectory.keys)
-        let directory = try ChannelDirectory(apns, environment, settings)
+        let settings = try Environment.settings(ChannelManagementClient.keys)
+        let directory = try ChannelManagementClient(apns, environment, settings)
         for line in try await directory.perform(operation) { print(line) }
     }
 }

@@ -2,35 +2,37 @@ import ArgumentParser
 import Foundation
 import PushProtocol
 
-/// `pushctl keys …`: the API keys of servers and operators.
+/// `pushctl keys …`: the API keys of the operator APIs.
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "API keys for the operator APIs of the registry and of rules.",
+        commandName: "keys", abstract: "Manage API keys of the operator APIs of the registry and of rules.",
         discussion: """
-            They need DATABASE_URL to be that of the schema's owner. Each service has its own keys.
+            Needs DATABASE_URL of the schema's owner. Each service has its own keys and operations:
 
-            registry  \(KeyedService.registry.operations.map(\.rawValue).joined(separator: ", "))
-            rules     \(KeyedService.rules.operations.map(\.rawValue).joined(separator: ", "))
+            registry  \(APIKeyService.registry.operations.map(\.rawValue).joined(separator: ", "))
+            rules     \(APIKeyService.rules.operations.map(\.rawValue).joined(separator: ", "))
             """,
         subcommands: [Create.self, List.self, Revoke.self])
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a key and prints it, this once: only its digest is kept.")
-        @OptionGroup var choice: Choice
-        @Option(help: "What it is for, for people: who calls with it.") var name: String
-        @Option(help: "The app that it is for.") var app: String?
-        @Flag(help: "It is for every app.") var allApps = false
-        @Option(help: "What it may be used for; may be given several times.")
+            abstract: "Create a key and print it once. Only its digest is stored.")
+        @OptionGroup var options: ServiceOption
+        @Option(help: "A description, such as the caller's name.") var name: String
+        @Option(help: "The app that the key is valid for.") var app: String?
+        @Flag(help: "Valid for all apps.") var allApps = false
+        @Option(help: "An operation to allow; may be repeated.")
         var may: [String]
-        @Option(help: "After how many days it expires.") var days: Int?
+        @Option(help: "Days until the key expires.") var days: Int?
 
         func run() async throws {
-            guard (1...128).contains(name.utf8.count) else { throw Refusal("--name has 1 to 128 bytes") }
+            guard (1...128).contains(name.utf8.count) else { throw CommandError("--name must have 1 to 128 bytes") }
             let app = try scope()
-            let service = choice.service
+            let service = options.service
             let operations = try may.map(service.operation)
-            guard days.map({ (1...36_500).contains($0) }) ?? true else { throw Refusal("--days is 1 to 36500") }
+            guard days.map({ (1...36_500).contains($0) }) ?? true else {
+                throw CommandError("--days must be 1 to 36500")
+            }
             let expiry = days.map { Date().addingTimeInterval(Double($0) * 86_400) }
             var random = SystemRandomNumberGenerator()
             let key = APIKey(using: &random)
@@ -39,9 +41,9 @@ struct KeysCommand: AsyncParsableCommand {
                 try await KeyStore($0, of: service).add(
                     key, name: name, app: app, operations: operations, expiresAt: expiry)
             }
-            // The key alone on standard output: it can be piped into a secret store.
+            // Only the key goes to standard output, so that it can be piped into a secret store.
             FileHandle.standardError.write(
-                Data("key \(key.id), shown this once: keep it as a secret\n".utf8))
+                Data("key \(key.id); the secret is shown only once, store it safely\n".utf8))
             print(key.secret)
         }
 
@@ -49,39 +51,39 @@ struct KeysCommand: AsyncParsableCommand {
             switch (app, allApps) {
             case (nil, true): return nil
             case (let name?, false): return try AppID(named: name)
-            case (nil, false): throw Refusal("for which app? Say --app, or --all-apps")
-            case (.some, true): throw Refusal("either --app or --all-apps, not both")
+            case (nil, false): throw CommandError("give --app or --all-apps")
+            case (.some, true): throw CommandError("either --app or --all-apps, not both")
             }
         }
     }
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists all keys of a service, the latest first; none of them in clear.")
-        @OptionGroup var choice: Choice
+            abstract: "List all keys of a service, the latest first, without their secrets.")
+        @OptionGroup var options: ServiceOption
 
         func run() async throws {
-            let service = choice.service
+            let service = options.service
             let entries = try await withDatabase { try await KeyStore($0, of: service).list() }
-            if entries.isEmpty { print("there is no key; pushctl keys create makes one") }
+            if entries.isEmpty { print("no keys; create one with pushctl keys create") }
             let now = Date()
             for entry in entries { print(entry.line(now: now)) }
         }
     }
 
     struct Revoke: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Revokes a key for good, at once.")
-        @OptionGroup var choice: Choice
+        static let configuration = CommandConfiguration(abstract: "Revoke a key permanently and immediately.")
+        @OptionGroup var options: ServiceOption
         @Argument(help: "The key's id, as `list` prints it.") var id: String
 
         func run() async throws {
-            // Who pastes the whole key means it, and it is in their shell's history now.
+            // Accepts a whole key as well as its id.
             let id = APIKey(id)?.id ?? id
-            let service = choice.service
+            let service = options.service
             let isKnown = try await withDatabase { try await KeyStore($0, of: service).revoke(id) }
             guard isKnown else {
-                throw Refusal(
-                    "the \(service.rawValue) has no key with that id; pushctl keys list --service \(service.rawValue) prints them"
+                throw CommandError(
+                    "the \(service.rawValue) has no key with that id; pushctl keys list --service \(service.rawValue) lists them"
                 )
             }
             print("revoked \(id)")
@@ -89,24 +91,25 @@ struct KeysCommand: AsyncParsableCommand {
     }
 
     /// The service that a command is about.
-    struct Choice: ParsableArguments {
-        @Option(help: "Whose keys: registry or rules.") var service = KeyedService.registry
+    struct ServiceOption: ParsableArguments {
+        @Option(help: "The service: registry or rules.") var service = APIKeyService.registry
     }
 }
 
-extension KeyedService: ExpressibleByArgument {}
+extension APIKeyService: ExpressibleByArgument {}
 
-extension KeyedService {
-    /// What a key of this service may be used for, as an operator writes it.
-    func operation(_ word: String) throws(Refusal) -> APIKey.Operation {
+extension APIKeyService {
+    /// Parses an operation that keys of this service may have.
+    func operation(_ word: String) throws(CommandError) -> APIKey.Operation {
         guard let operation = APIKey.Operation(rawValue: word), operations.contains(operation) else {
-            throw Refusal("--may, for \(rawValue), is one of \(operations.map(\.rawValue).joined(separator: ", "))")
+            throw CommandError(
+                "--may for \(rawValue) must be one of \(operations.map(\.rawValue).joined(separator: ", "))")
         }
         return operation
     }
 }
 
-extension KeyStore.Entry {
+extension KeyStore.StoredAPIKey {
     /// `4k7v0q2m9x1c  active  family-portal  devices:read  support desk  (until …, last used …)`
     func line(now: Date) -> String {
         var notes: [String] = []

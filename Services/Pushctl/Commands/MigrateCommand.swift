@@ -1,17 +1,18 @@
 import ArgumentParser
 import Foundation
 import Postgres
+import ServiceConnections
 import ServiceKit
 
-/// `pushctl migrate`: brings every service's schema up to date.
+/// `pushctl migrate`: applies the migrations of every service.
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
-        abstract: "Applies the migrations that are missing. Safe to repeat, and to run twice at once.")
-    @Option(help: "The folder that holds <Service>/Storage/Migrations.")
+        abstract: "Apply missing migrations. Safe to repeat and to run concurrently.")
+    @Option(help: "The folder with <Service>/Storage/Migrations.")
     var migrations = "Services"
 
-    /// The schema of each service that owns tables.
+    /// The schemas with tables, and their services.
     private static let schemas = [("feedback", "Feedback"), ("registry", "TokenRegistry"), ("rules", "Rules")]
 
     func run() async throws {
@@ -22,7 +23,8 @@ struct MigrateCommand: AsyncParsableCommand {
             for (schema, service) in Self.schemas {
                 let directory = "\(migrations)/\(service)/Storage/Migrations"
                 guard FileManager.default.fileExists(atPath: directory) else {
-                    throw Refusal("\(directory): no such folder; --migrations names the one that holds \(service)")
+                    throw CommandError(
+                        "\(directory): no such folder; --migrations names the folder that contains \(service)")
                 }
                 let applied = try await PostgresMigrator.migrate(
                     schema: schema, directory: directory, configuration: configuration, logger: Environment.logger)
@@ -30,11 +32,11 @@ struct MigrateCommand: AsyncParsableCommand {
                 for migration in applied { print("  \(migration.fileName)") }
             }
         } catch let error as PostgresError {
-            throw Refusal("the database: \(error)")
+            throw CommandError("the database: \(error)")
         } catch let error as MigrationError {
-            throw Refusal("\(error)")
+            throw CommandError("\(error)")
         } catch let error as ConfigurationError {
-            throw Refusal("\(error)")
+            throw CommandError("\(error)")
         }
     }
 }

@@ -4,19 +4,19 @@ import Foundation
 import PushProtocol
 import ServiceKit
 
-/// `pushctl publish`: an event as an upstream service would publish it.
+/// `pushctl publish`: publishes an event like an upstream service.
 struct PublishCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Publishes a CloudEvent from a file, or from standard input, and waits for the broker's word.")
-    @Option(help: "The app that speaks.") var app: String
+        abstract: "Publish a CloudEvent from a file or standard input, and wait for the broker's confirm.")
+    @Option(help: "The app that publishes.") var app: String
     @Argument(help: "A file with a structured CloudEvent, or - for standard input.") var file: String
 
     @OptionGroup var apps: AppsOption
 
     func run() async throws {
         guard let id = AppID(rawValue: app), try apps.load()[id] != nil else {
-            throw Refusal("no app “\(app)” is in the apps file")
+            throw CommandError("no app “\(app)” is in the apps file")
         }
         let body = try Self.read(file)
         let event: DomainEvent
@@ -24,7 +24,7 @@ struct PublishCommand: AsyncParsableCommand {
             event = try CloudEvents.decode(
                 routingKey: "\(app).event", contentType: CloudEvents.structuredContentType, headers: [:], body: body)
         } catch {
-            throw Refusal("\(file == "-" ? "standard input" : file): \(error)")
+            throw CommandError("\(file == "-" ? "standard input" : file): \(error)")
         }
         let message = AMQPMessage(
             exchange: ExchangeName.events.name, routingKey: "\(event.app).\(event.type)",
@@ -33,16 +33,18 @@ struct PublishCommand: AsyncParsableCommand {
             body: body)
         switch try await withBroker({ try await $0.publish(message) }) {
         case .confirmed: print("published \(event.type) \(event.id) as \(message.routingKey)")
-        case .nacked: throw Refusal("the broker did not take the event: its queue is full; try again later")
+        case .nacked: throw CommandError("the broker rejected the event: its queue is full; try again later")
         case .returned(_, let text):
-            throw Refusal("no queue takes \(message.routingKey) (\(text)); run pushctl topology apply")
+            throw CommandError("no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply")
         }
     }
 
-    /// The bytes of a file, or of standard input for `-`.
+    /// Reads a file, or standard input for `-`.
     static func read(_ file: String) throws -> [UInt8] {
         if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
-        guard let data = FileManager.default.contents(atPath: file) else { throw Refusal("\(file): cannot be read") }
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw CommandError("\(file): cannot be read")
+        }
         return Array(data)
     }
 }

@@ -4,34 +4,36 @@ import JWTKit
 import PushProtocol
 import ServiceKit
 
-/// `pushctl token mint`: a bearer token as an app's own backend would give its user.
+/// `pushctl token mint`: a bearer token like that of an app's backend.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Bearer tokens for development.", subcommands: [Mint.self])
+        commandName: "token", abstract: "Create bearer tokens for development.", subcommands: [Mint.self])
 
     struct Mint: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints a bearer token for a user, signed with the app's HS256 secret. For development only: "
-                + "in production the app's own backend signs, and Heliograph holds no key that could.")
+            abstract: "Print a bearer token for a user, signed with the app's HS256 secret. For development only: "
+                + "in production, the app's own backend signs, and Heliograph has no signing key.")
         @Option(help: "The app.") var app: String
         @Option(help: "The user.") var user: String
-        @Option(parsing: .unconditional, help: "Seconds until it expires; negative for one that has.")
+        @Option(parsing: .unconditional, help: "Seconds until it expires; negative for an expired token.")
         var expiresIn = 3600
         @OptionGroup var apps: AppsOption
 
         func run() async throws {
             guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
-                throw Refusal("no app “\(app)” is in the apps file")
+                throw CommandError("no app “\(app)” is in the apps file")
             }
             guard let bearer = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
-                throw Refusal("the app \(app) has no HS256 bearer key, and only those can be minted with")
+                throw CommandError("the app \(app) has no HS256 bearer key; tokens can be minted only with one")
             }
-            guard case .file(let path) = bearer.keys else { throw Refusal("the app \(app) has no secret in a file") }
+            guard case .file(let path) = bearer.keys else {
+                throw CommandError("the app \(app) has no secret in a file")
+            }
             guard let secret = try? String(contentsOfFile: path, encoding: .utf8) else {
-                throw Refusal("\(path): cannot be read")
+                throw CommandError("\(path): cannot be read")
             }
             guard !secret.hasPrefix("{") else {
-                throw Refusal("\(path): holds JWKs; only a secret that stands alone can be minted with")
+                throw CommandError("\(path): contains JWKs; minting needs a file with a plain secret")
             }
             let now = Int64(Date().timeIntervalSince1970)
             var claims: [String: JSONValue] = [

@@ -3,17 +3,18 @@ import ArgumentParser
 import Foundation
 import Messaging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// `pushctl topology …`: what must be on the broker.
+/// `pushctl topology …`: the exchanges, queues, bindings and users on the broker.
 struct TopologyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "topology", abstract: "The bus: exchanges, queues, bindings, and who may use them.",
+        commandName: "topology", abstract: "Manage the exchanges, queues, bindings and users on the broker.",
         subcommands: [Apply.self, Verify.self, Definitions.self, Roles.self])
 
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Declares every exchange, queue and binding for the configured apps. Safe to repeat.")
+            abstract: "Declare every exchange, queue and binding for the configured apps. Safe to repeat.")
         @OptionGroup var apps: AppsOption
 
         func run() async throws {
@@ -27,8 +28,8 @@ struct TopologyCommand: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Says which exchanges and queues are missing on the broker; exit code 1 if any is. "
-                + "Arguments and bindings cannot be asked for over AMQP: `apply` refuses what differs.")
+            abstract: "Print the exchanges and queues that are missing on the broker; exit code 1 if any is. "
+                + "AMQP cannot read arguments and bindings: `apply` fails on those that differ.")
         @OptionGroup var apps: AppsOption
 
         func run() async throws {
@@ -42,16 +43,16 @@ struct TopologyCommand: AsyncParsableCommand {
 
     struct Definitions: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints the broker's vhost, users, permissions and policies, for RabbitMQ's load_definitions.")
+            abstract: "Print the broker's vhost, users, permissions and policies for RabbitMQ's load_definitions.")
         @OptionGroup var apps: AppsOption
-        @Option(help: "A folder with a file broker-<user> for each user that `topology roles` lists.")
+        @Option(help: "A folder with a file broker-<user> for each user that `topology roles` prints.")
         var passwords: String
 
         func run() throws {
             let definitions = try BrokerDefinitions(apps: apps.load().ids).json { user in
                 let path = "\(passwords)/broker-\(user)"
                 guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-                    throw Refusal("\(path): no password for the user \(user); write one there")
+                    throw CommandError("\(path): no password for the user \(user); create the file")
                 }
                 return text.trimmingCharacters(in: .whitespacesAndNewlines)
             }
@@ -60,7 +61,7 @@ struct TopologyCommand: AsyncParsableCommand {
     }
 
     struct Roles: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the broker's users, one a line.")
+        static let configuration = CommandConfiguration(abstract: "Print the broker's users, one per line.")
         @OptionGroup var apps: AppsOption
 
         func run() throws {
@@ -69,23 +70,23 @@ struct TopologyCommand: AsyncParsableCommand {
     }
 }
 
-/// Runs `body` on a short-lived connection to the broker that `AMQP_URL` names.
+/// Runs `body` on a short-lived connection to the broker in `AMQP_URL`.
 func withBroker<Result: Sendable>(
     _ body: @Sendable (AMQPAdministrator) async throws -> Result
 ) async throws -> Result {
     do {
         return try await AMQPAdministrator.with(try brokerConfiguration(), logger: Environment.logger, body)
     } catch let error as AMQPError {
-        throw Refusal("the broker: \(error)")
+        throw CommandError("the broker: \(error)")
     }
 }
 
-/// How to get to that broker.
+/// The connection settings of the broker.
 func brokerConfiguration() throws -> AMQPConfiguration {
     let settings = try Environment.settings(.amqp)
     do {
         return try settings.amqp(connectionName: "pushctl", logger: Environment.logger)
     } catch {
-        throw Refusal("\(error)")
+        throw CommandError("\(error)")
     }
 }

@@ -2,17 +2,17 @@ import Crypto
 import FoundationEssentials
 import PushProtocol
 
-/// The broker's vhost, users and policies as RabbitMQ reads them at boot (`load_definitions`): each user with the least it
-/// needs: stages and upstream users may publish with their own routing keys alone.
+/// The vhost, users and policies for RabbitMQ's `load_definitions`. Each user has only the permissions it needs; stages
+/// and upstream users publish only with their own routing keys.
 struct BrokerDefinitions {
     static let virtualHost = "heliograph"
     static let administrator = "administrator"
 
-    /// A user of the broker and what it may do.
+    /// A broker user with its permissions.
     struct User {
         let name: String
         let permissions: BusPermissions
-        /// The routing keys it may publish with, for each topic exchange that it may write to.
+        /// The routing keys it may publish with, by topic exchange.
         let topics: [TopicPermission]
     }
 
@@ -31,7 +31,7 @@ struct BrokerDefinitions {
         users = stages + upstream + [User(name: Self.administrator, permissions: everything, topics: [])]
     }
 
-    /// The document; `password` gives each user's.
+    /// The JSON document. `password` returns a user's password.
     func json(password: (String) throws -> String) rethrows -> JSONValue {
         [
             "vhosts": [["name": .string(Self.virtualHost)]],
@@ -89,7 +89,7 @@ extension Topology.Argument {
     }
 }
 
-/// How RabbitMQ keeps a password: four bytes of salt, then SHA-256 of salt and password, in Base64
+/// RabbitMQ's password hash: four bytes of salt, then SHA-256 of salt and password, in Base64
 /// (rabbitmq.com/docs/passwords).
 enum RabbitMQPassword {
     static func hash(_ password: String, salt: [UInt8] = .init(SymmetricKey(size: .init(bitCount: 32)))) -> String {

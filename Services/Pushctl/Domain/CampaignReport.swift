@@ -1,18 +1,18 @@
 import FoundationEssentials
 import PushProtocol
 
-/// How campaigns are told to a person.
+/// Formats campaigns.
 enum CampaignReport {
     /// One line for each campaign.
-    static func line(_ campaign: CampaignBook.Entry) -> String {
+    static func line(_ campaign: CampaignControlStore.CampaignSummary) -> String {
         [
             campaign.id.uuidString.lowercased(), campaign.app, campaign.rule, state(campaign), share(campaign),
             "\(campaign.devices) devices", campaign.audience, "since \(RFC3339.string(from: campaign.created))",
         ].joined(separator: "  ")
     }
 
-    /// Everything that is known of one.
-    static func page(_ campaign: CampaignBook.Entry) -> [String] {
+    /// All properties of a campaign, one line each.
+    static func page(_ campaign: CampaignControlStore.CampaignSummary) -> [String] {
         let times = [
             ("created", campaign.created as Date?), ("begun", campaign.begun), ("finished", campaign.finished),
         ]
@@ -21,7 +21,7 @@ enum CampaignReport {
                 ("campaign", campaign.id.uuidString.lowercased()), ("app", campaign.app), ("rule", campaign.rule),
                 ("audience", campaign.audience), ("state", state(campaign)),
             ] + times.map { ($0.0, $0.1.map(RFC3339.string(from:))) } + [
-                ("at most", campaign.rate.map { "\($0) pushes a second" }), ("walked", share(campaign)),
+                ("at most", campaign.rate.map { "\($0) pushes a second" }), ("processed", share(campaign)),
                 ("ranges done", "\(campaign.rangesDone) of \(campaign.ranges)"), ("ranges dead", dead(campaign)),
                 ("users", "\(campaign.users)"),
                 ("without a device", "\(campaign.without)"), ("devices", "\(campaign.devices)"),
@@ -30,20 +30,20 @@ enum CampaignReport {
         return rows.compactMap { name, value in value.map { "\(name.padded(to: 18))\($0)" } }
     }
 
-    /// The state, and whether a part of the campaign stands still.
-    private static func state(_ campaign: CampaignBook.Entry) -> String {
+    /// The state, with the reasons of halted ranges.
+    private static func state(_ campaign: CampaignControlStore.CampaignSummary) -> String {
         guard campaign.rangesDead > 0, campaign.finished == nil else { return campaign.state }
         return "\(campaign.state), halted (\(campaign.deadReasons.joined(separator: ", ")))"
     }
 
-    private static func dead(_ campaign: CampaignBook.Entry) -> String? {
+    private static func dead(_ campaign: CampaignControlStore.CampaignSummary) -> String? {
         guard campaign.rangesDead > 0 else { return nil }
         let reasons = campaign.deadReasons.joined(separator: ", ")
-        return "\(campaign.rangesDead) (\(reasons)); `pushctl dead replay` lets them go on"
+        return "\(campaign.rangesDead) (\(reasons)); `pushctl dead replay` continues them"
     }
 
-    /// A bar, which a terminal draws over itself.
-    static func bar(_ campaign: CampaignBook.Entry) -> String {
+    /// A progress bar.
+    static func bar(_ campaign: CampaignControlStore.CampaignSummary) -> String {
         let width = 30
         let filled = Int((fraction(campaign) * Double(width)).rounded(.down))
         let bar = String(repeating: "█", count: filled) + String(repeating: "·", count: width - filled)
@@ -52,27 +52,26 @@ enum CampaignReport {
             + (pace(campaign).map { "  \($0)/s" } ?? "") + rest + "  \(campaign.state)"
     }
 
-    /// How much of the audience was walked through, from 0 to 1: never all of it before the end, since how many there are
-    /// is an estimate.
-    static func fraction(_ campaign: CampaignBook.Entry) -> Double {
+    /// The fraction of the audience processed, 0 to 1. Below 1 until the end, because the audience size is an estimate.
+    static func fraction(_ campaign: CampaignControlStore.CampaignSummary) -> Double {
         if campaign.state == "done" { return 1 }
         guard let estimate = campaign.estimate, estimate > 0 else { return 0 }
         return min(0.99, Double(campaign.looked) / Double(estimate))
     }
 
-    private static func share(_ campaign: CampaignBook.Entry) -> String {
+    private static func share(_ campaign: CampaignControlStore.CampaignSummary) -> String {
         "\(Int((fraction(campaign) * 100).rounded(.down))) %"
     }
 
-    /// Devices a second since it began.
-    private static func pace(_ campaign: CampaignBook.Entry) -> Int? {
+    /// Devices a second since the start.
+    private static func pace(_ campaign: CampaignControlStore.CampaignSummary) -> Int? {
         guard let begun = campaign.begun else { return nil }
         let seconds = (campaign.finished ?? campaign.now).timeIntervalSince(begun)
         return seconds > 0 && campaign.devices > 0 ? Int(Double(campaign.devices) / seconds) : nil
     }
 
-    /// About how long the rest takes at the pace so far.
-    private static func left(_ campaign: CampaignBook.Entry) -> String? {
+    /// The estimated time left.
+    private static func left(_ campaign: CampaignControlStore.CampaignSummary) -> String? {
         guard campaign.state == "running", let begun = campaign.begun, let estimate = campaign.estimate,
             campaign.looked > 0, campaign.looked < estimate
         else { return nil }

@@ -1,23 +1,23 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A Live Activity update to everybody who follows a channel, as the push that the APNs sender takes.
+/// A Live Activity update to a channel, as a push for the APNs sender.
 ///
-/// Every id follows from what is said to whom, so that saying the same again makes the same push.
+/// All ids are derived from content and channel, so that repeating the command makes the same push.
 struct ChannelBroadcast {
     var app: AppID
     var environment: ProviderEnvironment
     var channel: String
-    /// The whole payload, with `aps`.
+    /// The complete payload with `aps`.
     var payload: JSONValue
-    /// `5` counts against no budget of the devices.
+    /// `5` does not count against the devices' push budget.
     var priority: Int?
     var expiresAt: Timestamp?
 
-    func push(at now: Timestamp) throws(Refusal) -> Push {
-        guard payload["aps"]?.object != nil else { throw Refusal("the payload has no object “aps”") }
+    func push(at now: Timestamp) throws(CommandError) -> Push {
+        guard payload["aps"]?.object != nil else { throw CommandError("the payload has no “aps” object") }
         let text: [UInt8]
-        do { text = try WireCoding.encode(payload) } catch { throw Refusal("the payload: \(error)") }
+        do { text = try WireCoding.encode(payload) } catch { throw CommandError("the payload: \(error)") }
         let address = [app.rawValue, environment.rawValue, channel]
         let id = DerivedID.uuid5(
             DerivedID.namespace,

@@ -1,14 +1,15 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What can be done with an app's APNs broadcast channels, as requests and answers (`push-protocols` A.11).
+/// Management of an app's APNs broadcast channels: requests and responses (Apple: Sending channel management requests
+/// to APNs).
 enum ChannelOperation: Hashable, Sendable {
     case create(Storage)
     case read(channel: String)
     case delete(channel: String)
     case list
 
-    /// What APNs keeps for a device that is away.
+    /// The storage policy for offline devices.
     enum Storage: String, CaseIterable, Sendable {
         case none
         /// The most recent message, for at most eight hours.
@@ -37,7 +38,7 @@ enum ChannelOperation: Hashable, Sendable {
         }
     }
 
-    /// The channel stands in a header, not in the path.
+    /// APNs takes the channel id in a header.
     var headers: [(name: String, value: String)] {
         switch self {
         case .read(let channel), .delete(let channel): [("apns-channel-id", channel)]
@@ -51,12 +52,12 @@ enum ChannelOperation: Hashable, Sendable {
         return try WireCoding.encode(body)
     }
 
-    /// The lines to print for a success, or why there is none.
-    func lines(status: Int, channel: String?, body: [UInt8]) throws(Refusal) -> [String] {
+    /// The lines to print for a successful response. Throws for others.
+    func lines(status: Int, channel: String?, body: [UInt8]) throws(CommandError) -> [String] {
         let json = body.isEmpty ? nil : try? WireCoding.decode(JSONValue.self, from: body)
         switch (self, status) {
         case (.create, 201):
-            guard let channel, !channel.isEmpty else { throw Refusal("APNs made a channel and did not say which") }
+            guard let channel, !channel.isEmpty else { throw CommandError("APNs created a channel but returned no id") }
             return [channel]
         case (.read(let channel), 200):
             let policy = json?["message-storage-policy"]?.int
@@ -64,9 +65,9 @@ enum ChannelOperation: Hashable, Sendable {
             return ["\(channel)  storage: \(storage)  push type: \(json?["push-type"]?.string ?? "unknown")"]
         case (.delete(let channel), 204): return ["deleted \(channel)"]
         case (.list, 200):
-            guard let channels = json?["channels"]?.array else { throw Refusal("APNs answered without a list") }
+            guard let channels = json?["channels"]?.array else { throw CommandError("the APNs response has no list") }
             return channels.map { $0.string ?? "\($0)" }
-        default: throw Refusal(Self.problem(status: status, reason: json?["reason"]?.string))
+        default: throw CommandError(Self.problem(status: status, reason: json?["reason"]?.string))
         }
     }
 
@@ -76,8 +77,9 @@ enum ChannelOperation: Hashable, Sendable {
             case "FeatureNotEnabled": "enable the broadcast capability of this bundle id in the developer account"
             case "TopicMismatch": "the signing key is not for this bundle id"
             case "CannotCreateChannelConfig":
-                "an app has at most 10,000 channels in an environment; delete those that ended"
-            case "ChannelNotRegistered", "BadChannelId": "no such channel in this environment; ids are not shared"
+                "an app may have 10,000 channels in an environment; delete unused ones"
+            case "ChannelNotRegistered", "BadChannelId":
+                "no such channel in this environment; each environment has its own ids"
             case "InvalidProviderToken", "BadEnvironmentKeyInToken", "BadEnvironmentKeyIdInToken":
                 "check key-id, team-id, key-file and the key's environment in the apps file"
             default: nil

@@ -1,40 +1,40 @@
-/// A table in which a service marks a row that it cannot work on, with the columns `dead_at` and `dead_reason`.
+/// A table with `dead_at` and `dead_reason`, in which a service marks rows that it cannot process.
 struct DeadRowTable: Hashable, Sendable {
     var schema: String
     var table: String
-    /// The columns of its key: what a row is named by.
+    /// The columns of its primary key.
     var key: [String]
-    var app = AppColumn.column
-    var drop = Drop.delete
+    var app = AppSource.column
+    var drop = DropEffect.delete
 
-    /// Where a row says to which app it belongs.
-    enum AppColumn: Hashable, Sendable {
-        /// In its column `app`.
+    /// The source of a row's app.
+    enum AppSource: Hashable, Sendable {
+        /// The column `app`.
         case column
-        /// In the member `app` of the event in its column `body`.
+        /// The member `app` of the event in the column `body`.
         case event
-        /// Nowhere.
+        /// Rows have no app.
         case none
     }
 
     /// The effect of dropping a row.
-    enum Drop: Hashable, Sendable {
+    enum DropEffect: Hashable, Sendable {
         case delete
-        /// Deletes a bucket with the items in it.
+        /// Deletes a digest bucket with its items.
         case deleteBucket
-        /// Ends a crowd where it stands. The row stays, without the event, so that a repeated event does not begin it again.
-        case endCrowd
-        /// A person has the usual settings, as if they had never chosen any.
-        case resetPerson
+        /// Ends a fan-out early. The row stays without its event, so that a repeated event does not restart it.
+        case endFanOut
+        /// Resets a user's preferences to the defaults.
+        case resetPreferences
     }
 
-    /// As it is named on the command line and in metrics, such as `rules.held`.
+    /// The name on the command line and in metrics, such as `rules.held`.
     var name: String { "\(schema).\(table)" }
 
-    /// Every table with dead rows, of all services.
+    /// All tables with dead rows.
     static let all: [DeadRowTable] = [
         DeadRowTable(schema: "rules", table: "held", key: ["notification"]),
-        DeadRowTable(schema: "rules", table: "crowd", key: ["event", "rule"], app: .event, drop: .endCrowd),
+        DeadRowTable(schema: "rules", table: "crowd", key: ["event", "rule"], app: .event, drop: .endFanOut),
         DeadRowTable(
             schema: "rules", table: "digest", key: ["app", "user_id", "bucket"], drop: .deleteBucket),
         DeadRowTable(schema: "rules", table: "digest_item", key: ["app", "user_id", "bucket", "item"]),
@@ -42,7 +42,7 @@ struct DeadRowTable: Hashable, Sendable {
         DeadRowTable(schema: "rules", table: "preference_change", key: ["app", "user_id"]),
         DeadRowTable(schema: "rules", table: "report", key: ["notification"]),
         DeadRowTable(schema: "rules", table: "inbox", key: ["notification"]),
-        DeadRowTable(schema: "rules", table: "person", key: ["app", "user_id"], drop: .resetPerson),
+        DeadRowTable(schema: "rules", table: "person", key: ["app", "user_id"], drop: .resetPreferences),
         DeadRowTable(schema: "rules", table: "member", key: ["app", "circle", "user_id"]),
         DeadRowTable(schema: "registry", table: "outbox", key: ["id"]),
         DeadRowTable(schema: "feedback", table: "evidence", key: ["notification_id", "device_id"]),

@@ -1,45 +1,45 @@
 import FoundationEssentials
 import PushProtocol
 
-/// How the quarantine is told to a person.
+/// Formats the quarantine.
 enum QuarantineReport {
-    /// Why evidence was not believed, as feedback writes it and as a person reads it.
-    private static let doubts: KeyValuePairs = [
-        "storm": "far more tokens of the lane were refused than usual: suspect the lane before the tokens",
-        "lane-silent": "the provider had taken nothing on the lane for a while: the lane may be what is wrong",
-        "environment-unknown": "nobody knows which environment refused the token",
+    /// Explanations of the quarantine reasons that feedback stores.
+    private static let causes: KeyValuePairs = [
+        "storm": "a spike of bad tokens on the route: suspect the route before the tokens",
+        "lane-silent": "the provider had accepted nothing on the route for a while: suspect the route",
+        "environment-unknown": "the environment that refused the token is unknown",
         "reason-unclear":
-            "came again and again, but may be the payload's fault or a push of another kind's: look at both",
+            "repeated, but may be caused by the payload or the push type: check both",
     ]
 
-    /// One line for each tripped guard, one for each registration, how many there are in all, and what their doubts mean.
+    /// One line per tripped guard and per registration, the total, and the explanations.
     static func lines(
-        guards: [QuarantineStore.Guard], entries: [QuarantineStore.Entry], total: Int
+        guards: [QuarantineStore.TrippedGuard], entries: [QuarantineStore.QuarantinedRegistration], total: Int
     ) -> [String] {
         var lines = guards.map { tripped in
             let figures =
-                tripped.refused.map { " \($0) of \(tripped.answered ?? 0) answers were refusals in two minutes;" }
-                ?? " a sender has halted the lane;"
-            return "guard tripped  \(tripped.lane)  since \(time(tripped.since));\(figures)"
-                + " until \(time(tripped.until)) unless it goes on"
+                tripped.refused.map { " \($0) of \(tripped.answered ?? 0) responses were rejections in two minutes;" }
+                ?? " a sender has paused the route;"
+            return "guard tripped  \(tripped.route)  since \(time(tripped.since));\(figures)"
+                + " until \(time(tripped.until)) unless it continues"
         }
         guard total > 0 else { return lines + ["nothing is quarantined"] }
         lines += entries.map { entry in
             [
                 entry.device.uuidString.lowercased(), entry.app, entry.provider, entry.environment, entry.reason,
-                "(\(entry.doubt))", "\(entry.count)×", "last \(time(entry.last))",
+                "(\(entry.cause))", "\(entry.count)×", "last \(time(entry.last))",
             ].joined(separator: "  ")
         }
         let shown = entries.count < total ? "; \(entries.count) shown" : ""
         lines.append("\(total) registrations are quarantined\(shown)")
-        let met = Set(entries.map(\.doubt))
-        return lines + doubts.filter { met.contains($0.key) }.map { "(\($0.key)) \($0.value)" }
+        let met = Set(entries.map(\.cause))
+        return lines + causes.filter { met.contains($0.key) }.map { "(\($0.key)) \($0.value)" }
     }
 
-    static func line(_ piece: QuarantineStore.Piece) -> String {
-        let doubt = piece.doubt.map { " (\($0))" } ?? ""
+    static func line(_ piece: QuarantineStore.Evidence) -> String {
+        let cause = piece.cause.map { " (\($0))" } ?? ""
         return [
-            time(piece.observed), piece.finding, piece.reason, piece.decision + doubt,
+            time(piece.observed), piece.finding, piece.reason, piece.decision + cause,
             "notification \(piece.notification.uuidString.lowercased())",
         ].joined(separator: "  ")
     }

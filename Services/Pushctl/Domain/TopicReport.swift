@@ -1,11 +1,11 @@
-/// What became of all registrations, for a person: they are told by their lines, never by their tokens.
+/// Summarises the results by line number, without tokens.
 struct TopicReport: Hashable, Sendable {
     let text: String
-    /// Whether every registration is where it should be.
+    /// Whether every registration succeeded.
     let isComplete: Bool
 
-    /// `answers` in the order of the lines.
-    init(_ answers: [TopicSubscription.Answer]) {
+    /// `answers` must be in the order of the lines.
+    init(_ answers: [TopicSubscription.SubscriptionResult]) {
         isComplete = answers.allSatisfy { $0 == .done }
         var lines: [String: [Int]] = [:]
         for (index, answer) in answers.enumerated() where answer != .done {
@@ -19,13 +19,13 @@ struct TopicReport: Hashable, Sendable {
         text = ([done] + rest).joined(separator: "\n")
     }
 
-    private static func word(for answer: TopicSubscription.Answer) -> String {
+    private static func word(for answer: TopicSubscription.SubscriptionResult) -> String {
         switch answer {
         case .done: "done"
-        case .gone: "gone (the registration does not exist any more)"
+        case .unregistered: "unregistered (the registration no longer exists)"
         case .refused(let reason): "refused (\(reason))"
-        case .later(let reason): "not now (\(reason); try again later)"
-        case .halted(let reason): "not allowed (\(reason); check the account's role and project)"
+        case .retryable(let reason): "not processed (\(reason); try again later)"
+        case .misconfigured(let reason): "not allowed (\(reason); check the account's role and project)"
         }
     }
 }

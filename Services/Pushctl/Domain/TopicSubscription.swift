@@ -1,14 +1,14 @@
 import FoundationEssentials
+import Providers
 import PushProtocol
-import PushSending
 
-/// Subscribing FCM registrations to a topic, over either of Google's APIs (`push-protocols` B.9), as pure functions.
+/// Requests and responses of FCM topic subscriptions, for both Google APIs (ProviderFacts.md §B.9).
 struct TopicSubscription: Hashable, Sendable {
     enum Change: String, Hashable, Sendable {
         case subscribe, unsubscribe
     }
 
-    /// One HTTP call, without its credential.
+    /// An HTTP request without authorization.
     struct Request: Hashable, Sendable {
         var method: String
         var url: String
@@ -16,26 +16,26 @@ struct TopicSubscription: Hashable, Sendable {
         var body: [UInt8] = []
     }
 
-    /// What became of one registration.
-    enum Answer: Hashable, Sendable {
+    /// The result for one registration.
+    enum SubscriptionResult: Hashable, Sendable {
         case done
-        /// The registration is gone; a push to it says so too, and retires it.
-        case gone
+        /// The registration no longer exists; the next push to it deactivates it.
+        case unregistered
         case refused(String)
-        /// Worth trying again later.
-        case later(String)
-        /// Our account or project is at fault: the same for all.
-        case halted(String)
+        /// Retry later.
+        case retryable(String)
+        /// The account or project is misconfigured; all registrations are affected.
+        case misconfigured(String)
     }
 
-    /// The most registrations that the legacy API takes in one call.
+    /// The maximum registrations in one legacy call.
     static let maximumBatch = 1000
     static let legacyURL = "https://iid.googleapis.com"
 
     let change: Change
     let topic: String
 
-    /// FCM v1: one call for each registration token or FID.
+    /// FCM v1: one request per registration token or FID.
     func request(for token: DeviceToken, in project: String, at url: String) -> Request {
         let registration = "\(url)/v1/projects/\(project)/registrations/\(Self.encoded(token.secret))"
         let topic = Self.encoded(topic)
@@ -49,18 +49,18 @@ struct TopicSubscription: Hashable, Sendable {
         }
     }
 
-    /// Reads FCM v1's answer. Who is subscribed already is subscribed.
-    func answer(status: Int, body: [UInt8]) -> Answer {
+    /// Parses an FCM v1 response. An existing subscription counts as success.
+    func answer(status: Int, body: [UInt8]) -> SubscriptionResult {
         let word = ProviderResponse(status: status, body: body).json?[path: "error.status"]?.string
         switch status {
         case 200..<300, 409: return .done
-        case 401: return .halted(Self.printable(word, status))
-        case 404 where word == nil: return .halted("HTTP 404")
-        default: return Self.answer(to: word ?? "", else: status >= 500 ? .later("HTTP \(status)") : nil)
+        case 401: return .misconfigured(Self.printable(word, status))
+        case 404 where word == nil: return .misconfigured("HTTP 404")
+        default: return Self.answer(to: word ?? "", else: status >= 500 ? .retryable("HTTP \(status)") : nil)
         }
     }
 
-    /// The Instance ID API: up to ``maximumBatch`` registration tokens a call; FIDs it does not know.
+    /// The Instance ID API: up to ``maximumBatch`` registration tokens per request, no FIDs.
     func legacyRequest(for tokens: [DeviceToken], at url: String = legacyURL) -> Request {
         let verb =
             switch change {
@@ -75,35 +75,35 @@ struct TopicSubscription: Hashable, Sendable {
             headers: ["content-type": "application/json", "access_token_auth": "true"], body: JSONText.bytes(of: body))
     }
 
-    /// Reads the Instance ID API's answer: one for each of `count` tokens, in their order.
-    func legacyAnswers(status: Int, body: [UInt8], count: Int) -> [Answer] {
+    /// Parses an Instance ID response: one result for each of `count` tokens, in order.
+    func legacyAnswers(status: Int, body: [UInt8], count: Int) -> [SubscriptionResult] {
         let json = ProviderResponse(status: status, body: body).json
         guard status == 200, let results = json?["results"]?.array, results.count == count else {
             let word = json?["error"]?.string
-            let whole: Answer =
+            let whole: SubscriptionResult =
                 [401, 403, 404].contains(status)
-                ? .halted(Self.printable(word, status))
-                : Self.answer(to: word ?? "", else: .later("HTTP \(status)"))
+                ? .misconfigured(Self.printable(word, status))
+                : Self.answer(to: word ?? "", else: .retryable("HTTP \(status)"))
             return Array(repeating: whole, count: count)
         }
         return results.map { $0["error"]?.string.map { Self.answer(to: $0) } ?? .done }
     }
 
-    /// What both APIs mean by a word.
-    private static func answer(to word: String, else otherwise: Answer? = nil) -> Answer {
+    /// The meaning of an error code in both APIs.
+    private static func answer(to word: String, else otherwise: SubscriptionResult? = nil) -> SubscriptionResult {
         switch word {
-        case "NOT_FOUND": .gone
-        case "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "UNKNOWN", "UNAVAILABLE": .later(word)
-        case "PERMISSION_DENIED", "UNAUTHENTICATED": .halted(word)
-        default: otherwise ?? .refused(ProviderWord.printable(word))
+        case "NOT_FOUND": .unregistered
+        case "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "UNKNOWN", "UNAVAILABLE": .retryable(word)
+        case "PERMISSION_DENIED", "UNAUTHENTICATED": .misconfigured(word)
+        default: otherwise ?? .refused(SanitizedReason.printable(word))
         }
     }
 
     private static func printable(_ word: String?, _ status: Int) -> String {
-        word.map(ProviderWord.printable) ?? "HTTP \(status)"
+        word.map(SanitizedReason.printable) ?? "HTTP \(status)"
     }
 
-    /// A path segment: everything but RFC 3986's unreserved characters is percent-encoded.
+    /// Percent-encodes a path segment: everything but RFC 3986 unreserved characters.
     private static func encoded(_ text: String) -> String {
         text.utf8.reduce(into: "") { encoded, byte in
             switch byte {

@@ -1,22 +1,22 @@
 import FoundationEssentials
 import Postgres
 
-/// Rows that the services cannot work on, as an operator sees them and decides about them.
+/// Reads, retries and drops rows that the services cannot process.
 struct DeadRowStore: Sendable {
     private let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
 
-    /// The dead rows that are meant. A member that is `nil` leaves no row out.
-    struct Choice: Hashable, Sendable {
+    /// A filter of dead rows. `nil` members match all.
+    struct RowFilter: Hashable, Sendable {
         var table: DeadRowTable?
         var app: String?
         var reason: String?
         var key: String?
     }
 
-    /// A dead row, without its content.
-    struct Entry: Hashable, Sendable {
+    /// A dead row without its content.
+    struct DeadRow: Hashable, Sendable {
         var table: String
         var app: String?
         var key: String
@@ -24,26 +24,26 @@ struct DeadRowStore: Sendable {
         var deadAt: Date
     }
 
-    /// An operator's decision.
-    enum Decision: Sendable {
-        /// The row is worked on again; a row that fails again is dead again.
+    /// An operator's command.
+    enum DeadRowAction: Sendable {
+        /// Processes the row again; if it fails, it is dead again.
         case retry
-        /// The row is removed permanently.
+        /// Deletes the row permanently.
         case drop
     }
 
-    /// The dead rows, the latest of each table first, at most `limit` of each.
-    func list(_ choice: Choice, limit: Int) async throws -> [Entry] {
-        var entries: [Entry] = []
-        for table in try await tables(choice) {
+    /// The matching rows, the latest of each table first, at most `limit` per table.
+    func list(_ filter: RowFilter, limit: Int) async throws -> [DeadRow] {
+        var entries: [DeadRow] = []
+        for table in try await tables(filter) {
             let rows = try await database.query(
                 """
                 SELECT \(table.appSQL), \(table.keySQL), coalesce(dead_reason, ''), dead_at FROM \(table.sql)
-                WHERE \(table.matches(choice)) ORDER BY dead_at DESC LIMIT \(limit)
+                WHERE \(table.matches(filter)) ORDER BY dead_at DESC LIMIT \(limit)
                 """)
             for row in rows {
                 entries.append(
-                    Entry(
+                    DeadRow(
                         table: table.name, app: try row.decode(at: 0), key: try row.decode(at: 1),
                         reason: try row.decode(at: 2), deadAt: try row.decode(at: 3)))
             }
@@ -51,38 +51,38 @@ struct DeadRowStore: Sendable {
         return entries
     }
 
-    /// How many dead rows are meant, by table, without the tables that have none.
-    func count(_ choice: Choice) async throws -> [(table: String, count: Int)] {
+    /// The number of matching rows by table; omits tables without any.
+    func count(_ filter: RowFilter) async throws -> [(table: String, count: Int)] {
         var counts: [(table: String, count: Int)] = []
-        for table in try await tables(choice) {
+        for table in try await tables(filter) {
             let count: Int = try await database.query(
-                "SELECT count(*) FROM \(table.sql) WHERE \(table.matches(choice))"
+                "SELECT count(*) FROM \(table.sql) WHERE \(table.matches(filter))"
             ).single()
             if count > 0 { counts.append((table.name, count)) }
         }
         return counts
     }
 
-    /// Decides about the dead rows that are meant.
+    /// Applies `decision` to the matching rows.
     ///
-    /// - Returns: how many rows it was about.
-    func decide(_ decision: Decision, about choice: Choice) async throws -> Int {
+    /// - Returns: the number of rows changed.
+    func apply(_ decision: DeadRowAction, about filter: RowFilter) async throws -> Int {
         var count = 0
-        for table in try await tables(choice) {
+        for table in try await tables(filter) {
             let statement =
                 switch decision {
-                case .retry: table.retry(choice)
-                case .drop: table.drop(choice)
+                case .retry: table.retry(filter)
+                case .drop: table.drop(filter)
                 }
             count += try await database.query(statement).single(Int.self)
         }
         return count
     }
 
-    /// The tables that are meant and that have been migrated to have dead rows.
-    private func tables(_ choice: Choice) async throws -> [DeadRowTable] {
+    /// The matching tables whose migration has added dead rows.
+    private func tables(_ filter: RowFilter) async throws -> [DeadRowTable] {
         var tables: [DeadRowTable] = []
-        for table in choice.table.map({ [$0] }) ?? DeadRowTable.all {
+        for table in filter.table.map({ [$0] }) ?? DeadRowTable.all {
             let isMigrated: Bool = try await database.query(
                 """
                 SELECT EXISTS (SELECT FROM pg_attribute
@@ -106,57 +106,57 @@ extension DeadRowTable {
         }
     }
 
-    /// A row's key as one text.
+    /// A row's key as text.
     fileprivate var keySQL: SQL {
         var columns: SQL = "'/'"
         for column in key { columns = "\(columns), \(identifier: column)" }
         return "concat_ws(\(columns))"
     }
 
-    fileprivate func matches(_ choice: DeadRowStore.Choice) -> SQL {
+    fileprivate func matches(_ filter: DeadRowStore.RowFilter) -> SQL {
         """
-        dead_at IS NOT NULL AND (\(choice.app)::text IS NULL OR \(appSQL) = \(choice.app))
-            AND (\(choice.reason)::text IS NULL OR dead_reason = \(choice.reason))
-            AND (\(choice.key)::text IS NULL OR \(keySQL) = \(choice.key))
+        dead_at IS NOT NULL AND (\(filter.app)::text IS NULL OR \(appSQL) = \(filter.app))
+            AND (\(filter.reason)::text IS NULL OR dead_reason = \(filter.reason))
+            AND (\(filter.key)::text IS NULL OR \(keySQL) = \(filter.key))
         """
     }
 
-    /// Answers how many rows are alive again.
-    fileprivate func retry(_ choice: DeadRowStore.Choice) -> SQL {
+    /// Returns the number of rows revived.
+    fileprivate func retry(_ filter: DeadRowStore.RowFilter) -> SQL {
         """
         WITH done AS (
-            UPDATE \(sql) SET dead_at = NULL, dead_reason = NULL WHERE \(matches(choice)) RETURNING 1
+            UPDATE \(sql) SET dead_at = NULL, dead_reason = NULL WHERE \(matches(filter)) RETURNING 1
         ) SELECT count(*) FROM done
         """
     }
 
-    /// Answers how many rows are gone.
-    fileprivate func drop(_ choice: DeadRowStore.Choice) -> SQL {
+    /// Returns the number of rows removed.
+    fileprivate func drop(_ filter: DeadRowStore.RowFilter) -> SQL {
         switch drop {
         case .delete:
-            "WITH done AS (DELETE FROM \(sql) WHERE \(matches(choice)) RETURNING 1) SELECT count(*) FROM done"
+            "WITH done AS (DELETE FROM \(sql) WHERE \(matches(filter)) RETURNING 1) SELECT count(*) FROM done"
         case .deleteBucket:
             """
             WITH done AS (
-                DELETE FROM \(sql) WHERE \(matches(choice)) RETURNING app, user_id, bucket
+                DELETE FROM \(sql) WHERE \(matches(filter)) RETURNING app, user_id, bucket
             ), items AS (
                 DELETE FROM rules.digest_item USING done WHERE (digest_item.app, digest_item.user_id, digest_item.bucket)
                     = (done.app, done.user_id, done.bucket)
             ) SELECT count(*) FROM done
             """
-        case .endCrowd:
+        case .endFanOut:
             """
             WITH done AS (
                 UPDATE \(sql) SET body = NULL, circles = NULL, told = '', decided = NULL, due_at = NULL,
                     ended_at = clock_timestamp(), dead_at = NULL, dead_reason = NULL
-                WHERE \(matches(choice)) RETURNING 1
+                WHERE \(matches(filter)) RETURNING 1
             ) SELECT count(*) FROM done
             """
-        case .resetPerson:
+        case .resetPreferences:
             """
             WITH done AS (
                 UPDATE \(sql) SET settings = '{}', logs = '{}', dead_at = NULL, dead_reason = NULL
-                WHERE \(matches(choice)) RETURNING 1
+                WHERE \(matches(filter)) RETURNING 1
             ) SELECT count(*) FROM done
             """
         }

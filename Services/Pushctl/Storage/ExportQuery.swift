@@ -2,22 +2,22 @@ import Postgres
 import PushProtocol
 import TokenEncryption
 
-/// The query of `devices export`. The database writes the lines, and ``StoredTokens`` the encrypted tokens in them.
+/// The query of `devices export`. The database formats the lines; ``ExportTokenDecryptor`` decrypts the tokens in them.
 struct ExportQuery: Sendable {
     let format: DeviceFormat
-    /// Whether tokens are written as they are; otherwise, masked, in a column that no import takes.
+    /// Whether tokens are written in clear text; otherwise masked, in a column that `import` does not accept.
     let withTokens: Bool
-    /// The keys of encrypted tokens; `nil`: there is no file of keys.
+    /// `nil` without a key file.
     var cipher: TokenCipher?
 
-    /// Copies out every active registration of an app, or of all, in one snapshot.
+    /// Exports the active registrations of an app, or of all, from one snapshot.
     ///
-    /// - Returns: how many there are, and how many of their tokens cannot be decrypted and were written as empty.
+    /// - Returns: the number of registrations, and of tokens that could not be decrypted and are empty.
     func run(
         _ app: AppID?, in transaction: PostgresTransaction, to receive: ([UInt8]) async throws -> Void
     ) async throws -> (count: Int, unreadable: Int) {
-        var tokens = StoredTokens(cipher, format: format, withTokens: withTokens)
-        // COPY takes no parameters.
+        var tokens = ExportTokenDecryptor(cipher, format: format, withTokens: withTokens)
+        // COPY takes no parameters, so they are set as session settings.
         try await transaction.execute(
             """
             SELECT set_config('heliograph.export', \(app?.rawValue ?? ""), true),
@@ -25,7 +25,7 @@ struct ExportQuery: Sendable {
                 set_config('heliograph.sealed', \(TokenCipher.prefix()), true)
             """)
         let count = try await transaction.copy(app == nil ? lines("") : lines(Self.ofApp), as: options) {
-            try await receive(try tokens.put(into: $0))
+            try await receive(try tokens.decryptTokens(in: $0))
         }
         return (count, tokens.unreadable)
     }
@@ -35,7 +35,7 @@ struct ExportQuery: Sendable {
     private var options: SQL {
         switch format {
         case .csv: "FORMAT csv, HEADER"
-        // A column that is written without quotes and escapes, as JSON has neither of these two characters in it.
+        // A single column without quoting: JSON never contains these two characters unescaped.
         case .ndjson: "FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02'"
         }
     }
@@ -54,10 +54,10 @@ struct ExportQuery: Sendable {
         }
     }
 
-    /// As ``TokenCipher/isSealed(_:)``.
+    /// Like ``TokenCipher/isSealed(_:)``.
     private static let isSealed: SQL = "starts_with(r.token, current_setting('heliograph.sealed'))"
 
-    /// Without a character that CSV or JSON would write otherwise.
+    /// Contains no character that CSV or JSON escapes.
     private static let marked: SQL = """
         current_setting('heliograph.marker') || r.device_id || ' ' || r.app || ' ' || r.token
             || current_setting('heliograph.marker')

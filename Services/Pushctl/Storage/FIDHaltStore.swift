@@ -2,7 +2,7 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The versions of apps whose FIDs the registry does not use, as an operator reads and ends them.
+/// Lists and ends the halts of FIDs by app version.
 struct FIDHaltStore: Sendable {
     private let database: PostgresPool
 
@@ -10,11 +10,11 @@ struct FIDHaltStore: Sendable {
 
     struct Halt: Hashable, Sendable {
         var app: String
-        /// Empty: registrations without a version.
+        /// Empty for registrations without a version.
         var version: String
         var haltedAt: Date
         var until: Date
-        /// How many people's FIDs were refused within a day.
+        /// The number of users whose FIDs were refused within a day.
         var suspected: Int
 
         /// `family-portal  5.0  12 people  since …  until …`
@@ -25,7 +25,7 @@ struct FIDHaltStore: Sendable {
         }
     }
 
-    /// The halts in force, the latest first.
+    /// The current halts, the latest first.
     func list() async throws(PostgresError) -> [Halt] {
         let rows = try await database.query(
             """
@@ -42,7 +42,7 @@ struct FIDHaltStore: Sendable {
         return halts
     }
 
-    /// Ends a halt now. Returns whether there was one.
+    /// Ends a halt now. Returns whether it existed.
     func end(app: AppID, version: String) async throws(PostgresError) -> Bool {
         try await database.execute(
             """

@@ -9,8 +9,8 @@ extension ImportStore {
         ) ON COMMIT DELETE ROWS
         """
 
-    /// The same names, in the same order, as the registry's own writers take turns on.
-    static let turns: SQL = """
+    /// The same lock names, in the same order, as in the registry.
+    static let advisoryLocks: SQL = """
         SELECT pg_advisory_xact_lock(key) FROM (
             SELECT DISTINCT hashtextextended(name, 0) AS key FROM (
                 SELECT 'user ' || app || ' ' || user_id AS name FROM pg_temp.import_line
@@ -55,7 +55,7 @@ extension ImportStore {
         """
     }
 
-    static func settling(_ wave: Int) -> SQL {
+    static func replacement(_ wave: Int) -> SQL {
         """
         WITH ranked AS MATERIALIZED (
             SELECT a.device_id, a.user_id, a.registered_at,

@@ -3,14 +3,14 @@ import Postgres
 import PushProtocol
 import TokenEncryption
 
-/// The registry's tables, as an import writes them: the rules of registering (`RegistrationStore.register`), said for a
-/// whole batch in a staging table. `ImportStoreTests` holds the two against each other.
+/// Imports registrations with the rules of `RegistrationStore.register`, a batch at a time through a staging table.
+/// `ImportStoreTests` compares both.
 struct ImportStore: Sendable {
     private let database: PostgresPool
     /// Encrypts tokens.
     private let cipher: TokenCipher
     private let devicesPerUser: Int
-    /// Whether new registrations are told one by one, as those of devices are.
+    /// Whether each new registration is announced, like one from a device.
     private let announces: Bool
 
     init(_ database: PostgresPool, cipher: TokenCipher = .none, devicesPerUser: Int, announces: Bool = true) {
@@ -20,40 +20,41 @@ struct ImportStore: Sendable {
         self.announces = announces
     }
 
-    /// Refuses to write tokens otherwise than the registry does: in clear, or with a key that it does not have.
+    /// Requires the registry's own token keys, so that tokens are stored as the registry stores them.
     ///
-    /// - Parameter areGiven: whether there is a file of keys.
+    /// - Parameter areGiven: whether there is a key file.
     func requireKeys(areGiven: Bool) async throws {
         let row = try await database.query("SELECT key, proof FROM registry.token_rewrite").first
-        // Before the registry first starts there is nothing to compare with.
+        // No row: the registry has never started.
         guard let row, let key = try row.decode(String?.self, at: 0) else { return }
         guard areGiven else {
-            throw Refusal(
-                "the registry has keys for tokens; give them with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
+            throw CommandError(
+                "the registry encrypts tokens; give its keys with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
         }
-        guard key == cipher.writing else {
-            throw Refusal(
-                "the registry writes tokens with “\(key)”, and the file of keys has “\(cipher.writing)” first; give the registry's"
+        guard key == cipher.writingKeyID else {
+            throw CommandError(
+                "the registry encrypts with the key “\(key)”, but the key file starts with “\(cipher.writingKeyID)”; use the registry's file"
             )
         }
         let proof = try row.decode(String?.self, at: 1) ?? ""
-        let isSame = (try? cipher.open(proof, device: TokenCipher.Proof.device, app: TokenCipher.Proof.app)) != nil
+        let isSame =
+            (try? cipher.open(proof, device: TokenCipher.KeyCheck.device, app: TokenCipher.KeyCheck.app)) != nil
         guard isSame else {
-            throw Refusal(
-                "the key “\(key)” in the file of keys is another one than the registry's of this id; give the registry's"
+            throw CommandError(
+                "the key “\(key)” in the key file differs from the registry's; use the registry's file"
             )
         }
     }
 
-    /// Where the import of a file stands; of one that was never begun, at its beginning.
+    /// Returns the progress of a file's import, creating it if necessary.
     ///
-    /// - Parameter former: what an earlier release knew the file by; an import that it began is this one's.
-    func begin(_ file: [UInt8], formerly former: [UInt8]? = nil, name: String) async throws -> ImportState {
-        if let former {
+    /// - Parameter legacy: the fingerprint of an earlier release, whose progress is adopted.
+    func begin(_ file: [UInt8], legacyFingerprint legacy: [UInt8]? = nil, name: String) async throws -> ImportState {
+        if let legacy {
             try await database.execute(
                 """
                 UPDATE registry.import SET id = \(file)
-                WHERE id = \(former) AND NOT EXISTS (SELECT FROM registry.import WHERE id = \(file))
+                WHERE id = \(legacy) AND NOT EXISTS (SELECT FROM registry.import WHERE id = \(file))
                 """)
         }
         try await database.execute(
@@ -62,25 +63,27 @@ struct ImportStore: Sendable {
             """
             SELECT started_at, line, position, taken, void, refused, finished_at FROM registry.import WHERE id = \(file)
             """)
-        guard let row = rows.first else { throw Refusal("the import was removed from registry.import meanwhile") }
+        guard let row = rows.first else {
+            throw CommandError("the import was removed from registry.import; start it again")
+        }
         return ImportState(
             startedAt: try row.decode(Date.self, at: 0), line: try row.decode(Int.self, at: 1),
             position: try row.decode(Int.self, at: 2), taken: try row.decode(Int.self, at: 3),
-            void: try row.decode(Int.self, at: 4), refused: try row.decode(Int.self, at: 5),
+            superseded: try row.decode(Int.self, at: 4), refused: try row.decode(Int.self, at: 5),
             finishedAt: try row.decode(Date?.self, at: 6))
     }
 
-    /// Has a file brought in again from its beginning, as of now.
+    /// Resets the progress of a file.
     func forget(_ file: [UInt8]) async throws {
         try await database.execute("DELETE FROM registry.import WHERE id = \(file)")
     }
 
-    /// Takes a batch and notes how far it goes, in one transaction.
+    /// Imports a batch and stores the progress in one transaction.
     ///
     /// - Parameters:
-    ///   - state: where the import stood before it.
-    ///   - end: the lines and bytes of the file that are done with it.
-    /// - Returns: where the import stands now.
+    ///   - state: the progress before the batch.
+    ///   - end: the line and byte position after the batch.
+    /// - Returns: the new progress.
     func take(
         _ batch: ImportBatch, of file: [UInt8], after state: ImportState, end: (line: Int, position: Int)
     ) async throws -> ImportState {
@@ -91,35 +94,35 @@ struct ImportStore: Sendable {
             if !batch.entries.isEmpty {
                 let taken = try await take(batch, startedAt: state.startedAt, in: transaction)
                 next.taken += taken
-                next.void += batch.entries.count - taken
+                next.superseded += batch.entries.count - taken
             }
-            try await note(next, of: file, after: state, in: transaction)
+            try await saveProgress(next, of: file, after: state, in: transaction)
             return next
         }
     }
 
-    /// Notes that the whole file is done.
+    /// Marks the file as imported.
     func finish(_ file: [UInt8], _ state: ImportState) async throws {
         try await database.transaction { transaction in
             var next = state
             next.finishedAt = Date()
-            try await note(next, of: file, after: state, in: transaction)
+            try await saveProgress(next, of: file, after: state, in: transaction)
         }
     }
 
-    private func note(
+    private func saveProgress(
         _ next: ImportState, of file: [UInt8], after state: ImportState, in transaction: PostgresTransaction
     ) async throws {
         let noted = try await transaction.execute(
             """
             UPDATE registry.import
-            SET line = \(next.line), position = \(next.position), taken = \(next.taken), void = \(next.void),
+            SET line = \(next.line), position = \(next.position), taken = \(next.taken), void = \(next.superseded),
                 refused = \(next.refused), finished_at = \(next.finishedAt)
             WHERE id = \(file) AND line = \(state.line) AND finished_at IS NULL
             """)
         guard noted == 1 else {
-            throw Refusal(
-                "another process is importing the same file; this one has stopped, and nothing was done twice")
+            throw CommandError(
+                "another process is importing the same file; this one stopped without repeating anything")
         }
     }
 
@@ -127,29 +130,29 @@ struct ImportStore: Sendable {
         _ batch: ImportBatch, startedAt: Date, in transaction: PostgresTransaction
     ) async throws -> Int {
         if !announces { try await transaction.execute("SET LOCAL heliograph.unannounced = 'on'") }
-        // A connection that was replaced has none; the rows go with the transaction.
+        // A new connection has no staging table. Its rows are deleted at commit.
         try await transaction.execute(Self.staging)
         var rows: CopyRows? = rows(batch.entries, startedAt: startedAt)
         try await transaction.copy(into: "pg_temp.import_line") {
             defer { rows = nil }
             return rows
         }
-        try await transaction.execute(Self.turns)
+        try await transaction.execute(Self.advisoryLocks)
         var taken = 0
         for wave in 0..<batch.waves {
             taken += try await transaction.execute(Self.upsert(wave))
-            try await transaction.execute(Self.settling(wave))
+            try await transaction.execute(Self.replacement(wave))
             try await transaction.execute(Self.eviction(wave, beyond: devicesPerUser))
         }
         return taken
     }
 
-    private func rows(_ entries: [ImportBatch.Entry], startedAt: Date) -> CopyRows {
+    private func rows(_ entries: [ImportBatch.ImportLine], startedAt: Date) -> CopyRows {
         var rows = CopyRows()
         for entry in entries {
             let device = entry.device
-            // Of lines without a time, the later one is the later registration. A line takes longer than a microsecond,
-            // so none is in the future.
+            // Of lines without a time, the later one wins. A line takes longer than a microsecond, so no time is in the
+            // future.
             let time = device.registeredAt ?? startedAt + Double(entry.line) / 1_000_000
             let token = cipher.seal(
                 device.token, device: device.device, app: device.app, provider: device.provider,

@@ -2,18 +2,18 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// A service's API keys, as an operator makes and revokes them. The service itself may only look them up.
+/// Creates, lists and revokes a service's API keys. The service itself can only look them up.
 struct KeyStore: Sendable {
     private let database: PostgresPool
-    private let service: KeyedService
+    private let service: APIKeyService
 
-    init(_ database: PostgresPool, of service: KeyedService) {
+    init(_ database: PostgresPool, of service: APIKeyService) {
         self.database = database
         self.service = service
     }
 
-    /// A key without its secret, which is not kept.
-    struct Entry: Hashable, Sendable {
+    /// A key without its secret, which is not stored.
+    struct StoredAPIKey: Hashable, Sendable {
         var id: String
         var name: String
         /// `nil`: every app.
@@ -25,7 +25,7 @@ struct KeyStore: Sendable {
         var lastUsedAt: Date?
     }
 
-    /// Keeps a new key.
+    /// Stores a new key.
     func add(
         _ key: APIKey, name: String, app: AppID?, operations: [APIKey.Operation], expiresAt: Date?
     ) async throws(PostgresError) {
@@ -37,16 +37,16 @@ struct KeyStore: Sendable {
     }
 
     /// All keys, the latest first.
-    func list() async throws(PostgresError) -> [Entry] {
+    func list() async throws(PostgresError) -> [StoredAPIKey] {
         let rows = try await database.query(
             """
             SELECT id, name, app, operations, created_at, expires_at, revoked_at, last_used_at
             FROM \(identifier: service.schema).api_key ORDER BY created_at DESC, id
             """)
-        var entries: [Entry] = []
+        var entries: [StoredAPIKey] = []
         for row in rows {
             entries.append(
-                Entry(
+                StoredAPIKey(
                     id: try row.decode(at: 0), name: try row.decode(at: 1),
                     app: try row.decode(String?.self, at: 2).flatMap { AppID(rawValue: $0) },
                     operations: try row.decode(at: 3), createdAt: try row.decode(at: 4),
@@ -56,9 +56,9 @@ struct KeyStore: Sendable {
         return entries
     }
 
-    /// Revokes a key for good, from now on.
+    /// Revokes a key permanently.
     ///
-    /// - Returns: whether there is one with this id.
+    /// - Returns: whether the key exists.
     func revoke(_ id: String) async throws(PostgresError) -> Bool {
         try await database.execute(
             """

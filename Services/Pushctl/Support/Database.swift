@@ -1,7 +1,8 @@
 import Postgres
+import ServiceConnections
 import ServiceKit
 
-/// Runs `body` on a short-lived pool of one connection to the database that `DATABASE_URL` names.
+/// Runs `body` with a pool of one connection to the database in `DATABASE_URL`.
 func withDatabase<Result: Sendable>(
     _ configure: (inout PostgresConfiguration) -> Void = { _ in },
     _ body: @Sendable (PostgresPool) async throws -> Result
@@ -18,10 +19,10 @@ func withDatabase<Result: Sendable>(
             return try await body(pool)
         }
     } catch let error as PostgresError {
-        // The pool closes when the task is cancelled, and not before the body has returned otherwise.
+        // The pool closes early only when the task is cancelled.
         guard error.code != .cancelled, error.code != .poolClosed else { throw error }
-        throw Refusal("the database: \(error)")
+        throw CommandError("the database: \(error)")
     } catch let error as ConfigurationError {
-        throw Refusal("\(error)")
+        throw CommandError("\(error)")
     }
 }

@@ -1,7 +1,7 @@
 import Messaging
 import PushProtocol
 
-/// Dead letters as a person reads them.
+/// Formats dead letters.
 enum DeadLetterReport {
     /// `2026-03-31T09:00:00Z  8 attempts  provider-unavailable  family-portal.chat  event e-1  message 6f1f…: why`
     static func line(_ letter: DeadLetter) -> String {
@@ -9,7 +9,9 @@ enum DeadLetterReport {
         if let failedAt = letter.failedAt { parts.append(RFC3339.seconds(from: failedAt.date)) }
         if let attempt = letter.attempt { parts.append(attempt == 1 ? "1 attempt" : "\(attempt) attempts") }
         parts.append(letter.reason)
-        if let foreignKey = letter.foreignKey { parts.append("written by another stage, as \(foreignKey)") }
+        if let foreignRoutingKey = letter.foreignRoutingKey {
+            parts.append("written by another stage, as \(foreignRoutingKey)")
+        }
         if let routingKey = letter.routingKey { parts.append(routingKey) }
         if let correlation = letter.correlation { parts.append("event \(correlation)") }
         parts.append("message \(letter.id ?? "without an id")")

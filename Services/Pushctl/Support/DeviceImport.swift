@@ -1,25 +1,25 @@
 import Foundation
 import PushProtocol
 
-/// One import of one file, from where it stood to its end.
+/// Imports one file from its stored progress to the end.
 struct DeviceImport: Sendable {
     let path: String
     let format: DeviceFormat
-    /// The app of lines that name none.
+    /// The app of lines without one.
     let app: AppID?
     let apps: Set<AppID>
-    /// Where refused lines are told.
+    /// The file for refused lines.
     let report: String
 
-    /// What the file means besides what is in it: with another, it is another import.
-    var way: String { "\(format.rawValue) \(app?.rawValue ?? "-")" }
+    /// Part of the import's identity: the same file with another format or app is another import.
+    var mode: String { "\(format.rawValue) \(app?.rawValue ?? "-")" }
 
-    /// What is done with a batch, and where the import stands afterwards.
-    typealias Taking = (ImportBatch, ImportState, _ end: (line: Int, position: Int)) async throws -> ImportState
+    /// Handles a batch and returns the new progress.
+    typealias BatchHandler = (ImportBatch, ImportState, _ end: (line: Int, position: Int)) async throws -> ImportState
 
-    /// Reads the file from where the import stands and hands over batch after batch.
+    /// Reads the file from its progress and passes it on in batches.
     func run(
-        from state: ImportState, progress: (ImportState) -> Void, take: Taking
+        from state: ImportState, progress: (ImportState) -> Void, take: BatchHandler
     ) async throws -> ImportState {
         var file = try LineFile(path: path)
         let reader = try reader(of: &file)
@@ -29,7 +29,7 @@ struct DeviceImport: Sendable {
         } else {
             try file.seek(to: state.position)
         }
-        let refusals = try RefusalReport(path: report, keepingUntil: state.line)
+        let refusals = try RejectionReport(path: report, keepingUntil: state.line)
         var isAtEnd = false
         while !isAtEnd {
             var batch = ImportBatch()
@@ -40,14 +40,14 @@ struct DeviceImport: Sendable {
                 }
                 number += 1
                 guard !line.isEmpty else { continue }
-                do throws(LineRefusal) {
+                do throws(LineError) {
                     batch.append(
                         try ImportedDevice(try reader.fields(of: line), app: app, apps: apps), line: number)
                 } catch {
                     batch.refuse(number, because: error)
                 }
             }
-            // Before it is noted that they are done: of a repeat, the report keeps one.
+            // Before the progress is stored: a repeated batch replaces its lines in the report.
             try refusals.append(batch.refused)
             state = try await take(batch, state, (number, file.position))
             progress(state)
@@ -60,29 +60,29 @@ struct DeviceImport: Sendable {
         case .ndjson: return .ndjson
         case .csv:
             guard let header = try file.next() else {
-                throw Refusal("\(path): is empty; its first line names the columns")
+                throw CommandError("\(path): is empty; its first line names the columns")
             }
-            do throws(LineRefusal) { return try DeviceLineReader(header: header) } catch {
-                throw Refusal("\(path): \(error)")
+            do throws(LineError) { return try DeviceLineReader(header: header) } catch {
+                throw CommandError("\(path): \(error)")
             }
         }
     }
 }
 
-/// The file that says which lines were refused and why: an object a line, and nothing of what is in them. There is none
-/// as long as none was.
-struct RefusalReport: Sendable {
+/// The report of refused lines: one JSON object per line, without the line's content. Created with the first refused
+/// line.
+struct RejectionReport: Sendable {
     let path: String
 
-    /// A file that holds anything else is somebody's, and stays as it is.
+    /// Refuses to overwrite a file that is not such a report.
     ///
-    /// - Parameter line: what an earlier run reported after this line is reported again.
+    /// - Parameter line: later lines of an earlier run are removed, as they are reported again.
     init(path: String, keepingUntil line: Int) throws {
         self.path = path
         guard FileManager.default.fileExists(atPath: path) else { return }
         let text = try? String(contentsOfFile: path, encoding: .utf8)
         var entries = text?.split(separator: "\n")
-        // What was being written when the disk was full, or the process killed.
+        // A partial last line, after a full disk or a killed process.
         if let last = entries?.last, text?.hasSuffix("\n") == false, last.hasPrefix("{\"line\":"),
             Self.line(of: last) == nil
         {
@@ -105,11 +105,11 @@ struct RefusalReport: Sendable {
         return members?.count == 2 && members?["why"] != nil ? members?["line"]?.int : nil
     }
 
-    private static func notAReport(_ path: String) -> Refusal {
-        Refusal("\(path): is no report of refused lines, and is not overwritten; --report names another place for them")
+    private static func notAReport(_ path: String) -> CommandError {
+        CommandError("\(path): exists and is not a report of refused lines; choose another file with --report")
     }
 
-    func append(_ refused: [ImportBatch.Refused]) throws {
+    func append(_ refused: [ImportBatch.RejectedLine]) throws {
         guard !refused.isEmpty else { return }
         var text: [UInt8] = []
         for line in refused {
@@ -119,11 +119,11 @@ struct RefusalReport: Sendable {
         }
         if !FileManager.default.fileExists(atPath: path) {
             guard FileManager.default.createFile(atPath: path, contents: nil) else {
-                throw Refusal("\(path): cannot be written; --report names another place for refused lines")
+                throw CommandError("\(path): cannot be written; choose another file with --report")
             }
         }
         guard let file = FileHandle(forWritingAtPath: path) else {
-            throw Refusal("\(path): cannot be written; --report names another place for refused lines")
+            throw CommandError("\(path): cannot be written; choose another file with --report")
         }
         try file.seekToEnd()
         try file.write(contentsOf: Data(text))

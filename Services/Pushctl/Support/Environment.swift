@@ -2,46 +2,47 @@ import ArgumentParser
 import Foundation
 import Logging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 import TokenEncryption
 
-/// What a command reads of its surroundings, checked like a service's configuration.
+/// The settings of a command, validated like a service's.
 enum Environment {
     static let registryURL = ConfigurationKey(
         "REGISTRY_URL", .url(schemes: ["http", "https"]), required: true,
-        summary: "Where the token registry serves its operator API.")
+        summary: "The URL of the registry's operator API.")
     static let operatorKey = ConfigurationKey(
-        "REGISTRY_OPERATOR_KEY", required: true, secret: true, summary: "The key of the registry's operator API.")
+        "REGISTRY_OPERATOR_KEY", required: true, secret: true, summary: "An API key of the registry's operator API.")
 
     static let tokenKeysFile = ConfigurationKey(
         "REGISTRY_TOKEN_KEYS_FILE", .file,
-        summary: "The registry's file of keys for stored tokens, for devices import and export.")
+        summary: "The registry's file of token encryption keys, for devices import and export.")
 
-    /// Every key that any command reads; the deployment files are held against it.
+    /// All keys that any command reads. A test compares them with the deployment files.
     static let keys: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile] + ChannelDirectory.keys
+        .amqp + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile] + ChannelManagementClient.keys
 
-    /// The settings that one command needs, and no others.
+    /// Loads only the settings that a command needs.
     static func settings(_ keys: [ConfigurationKey]) throws -> Settings {
         do {
             return try Settings.load(keys: keys, environment: ProcessInfo.processInfo.environment)
         } catch {
-            throw Refusal("\(error)")
+            throw CommandError("\(error)")
         }
     }
 
-    /// The apps file: the option where it is given, else `HELIOGRAPH_APPS`. Of the files that it names, a command reads its
-    /// own, and says so where it cannot.
+    /// Loads the apps file from the option or `HELIOGRAPH_APPS`. Files named in it are read later, by the command that
+    /// needs them.
     static func apps(_ path: String?) throws -> AppCatalog {
         do {
             if let path { return try AppCatalog.load(path: path, using: []) }
             return try AppCatalog.load(path: try settings(.apps).string(.apps), using: [])
         } catch let error as ConfigurationError {
-            throw Refusal("\(error)")
+            throw CommandError("\(error)")
         }
     }
 
-    /// Speaks up only when something is wrong: a command's output is its answer.
+    /// Logs errors only: the output of a command is its result.
     static var logger: Logger {
         var logger = Logger(label: "pushctl") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
@@ -49,42 +50,42 @@ enum Environment {
     }
 }
 
-/// A command that cannot do what it was asked to: one clear sentence, exit code 1.
-struct Refusal: Error, CustomStringConvertible {
+/// An error with a message for the operator; exit code 1.
+struct CommandError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
 extension AppID {
-    /// The app that somebody named.
+    /// Parses an app id given by the operator.
     init(named name: String) throws {
-        guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
+        guard let id = AppID(rawValue: name) else { throw CommandError("“\(name)” is not an app's id") }
         self = id
     }
 }
 
 /// `--token-keys`, for commands that read or write tokens in the database.
 struct TokenKeysOption: ParsableArguments {
-    @Option(help: "The registry's file of keys for stored tokens; REGISTRY_TOKEN_KEYS_FILE when it is not given.")
+    @Option(help: "The registry's file of token encryption keys. Default: REGISTRY_TOKEN_KEYS_FILE.")
     var tokenKeys: String?
 
-    /// `nil` when there is no file.
+    /// `nil` without a key file.
     func load() throws -> TokenCipher? {
         let set = try Environment.settings([Environment.tokenKeysFile])
         guard let path = try tokenKeys ?? set.optionalString(Environment.tokenKeysFile) else { return nil }
         guard let contents = FileManager.default.contents(atPath: path) else {
-            throw Refusal("\(path): is not a file that can be read; --token-keys names another one")
+            throw CommandError("\(path): cannot be read; choose another file with --token-keys")
         }
-        do throws(TokenCipher.FileFault) { return try TokenCipher(file: Array(contents)) } catch {
-            throw Refusal("\(path): \(error)")
+        do throws(TokenCipher.KeyFileError) { return try TokenCipher(file: Array(contents)) } catch {
+            throw CommandError("\(path): \(error)")
         }
     }
 }
 
-/// `--apps`, for every command that needs to know the apps.
+/// `--apps`, for commands that need the app catalogue.
 struct AppsOption: ParsableArguments {
-    @Option(help: "The apps file; HELIOGRAPH_APPS when it is not given.")
+    @Option(help: "The apps file. Default: HELIOGRAPH_APPS.")
     var apps: String?
 
     func load() throws -> AppCatalog { try Environment.apps(apps) }

@@ -1,10 +1,10 @@
 import Crypto
 import Foundation
 
-/// A file that is read line by line from any byte on, of which no more than a block is held.
+/// Reads a file line by line from any position, with one block in memory.
 struct LineFile: ~Copyable {
     private static let block = 256 << 10
-    /// A line that is longer than this is skipped and handed over without its end.
+    /// A longer line is truncated to this length.
     private static let longest = 64 << 10
 
     private let file: FileHandle
@@ -15,10 +15,10 @@ struct LineFile: ~Copyable {
     /// The bytes before the next line.
     private(set) var position = 0
 
-    init(path: String) throws(Refusal) {
+    init(path: String) throws(CommandError) {
         guard let file = FileHandle(forReadingAtPath: path), let size = try? file.seekToEnd(),
             (try? file.seek(toOffset: 0)) != nil
-        else { throw Refusal("\(path): cannot be read; it has to be a file, so that it can be gone on with") }
+        else { throw CommandError("\(path): cannot be read, or is not a regular file") }
         self.file = file
         self.size = Int(size)
     }
@@ -29,7 +29,7 @@ struct LineFile: ~Copyable {
         self.position = position
     }
 
-    /// The next line without its end; `nil` after the last.
+    /// The next line without its terminator; `nil` at the end.
     mutating func next() throws -> [UInt8]? {
         var line: [UInt8] = []
         while true {
@@ -57,12 +57,12 @@ struct LineFile: ~Copyable {
         line.last == UInt8(ascii: "\r") ? line.dropLast() : line
     }
 
-    /// What tells this file from others: a digest of its size, its beginning and its end, and of the way in which it is read.
+    /// A digest of the file's size, beginning and end, and of the import mode.
     ///
-    /// - Parameter way: `nil` for what it was before ways were told apart.
-    func fingerprint(_ way: String?) throws -> [UInt8] {
+    /// - Parameter mode: `nil` for the fingerprint of releases without modes.
+    func fingerprint(_ mode: String?) throws -> [UInt8] {
         var hash = SHA256()
-        hash.update(data: Array("\(way.map { "\($0) " } ?? "")\(size) ".utf8))
+        hash.update(data: Array("\(mode.map { "\($0) " } ?? "")\(size) ".utf8))
         for offset in [0, max(0, size - Self.longest)] {
             try file.seek(toOffset: UInt64(offset))
             hash.update(data: try file.read(upToCount: Self.longest) ?? Data())

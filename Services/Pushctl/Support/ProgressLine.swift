@@ -1,8 +1,8 @@
 import Foundation
 
-/// How far a long command has come, on standard error: one line that is redrawn on a terminal, plain lines elsewhere.
+/// A progress line on standard error: redrawn on a terminal, a new line elsewhere.
 ///
-/// A file or a pipe gets no control characters, and no more than one line every ten seconds.
+/// Files and pipes get no control characters and at most one line every ten seconds.
 struct ProgressLine {
     private let isTerminal: Bool
     private let write: (String) -> Void
@@ -16,18 +16,18 @@ struct ProgressLine {
         self.write = write
     }
 
-    /// Shows a state, unless the last one was shown just before.
+    /// Shows a state, unless one was shown very recently.
     ///
     /// - Parameters:
-    ///   - bar: The line for a terminal.
-    ///   - plain: The line for anything else.
+    ///   - bar: the line for a terminal.
+    ///   - plain: the line for files and pipes.
     mutating func show(_ bar: String, plain: String, now: ContinuousClock.Instant = .now) {
         if let shown, now - shown < (isTerminal ? .milliseconds(100) : .seconds(10)) { return }
         shown = now
         write(isTerminal ? "\r\(bar)\u{1b}[K" : "\(plain)\n")
     }
 
-    /// Removes the line from a terminal, for the result to take its place.
+    /// Clears the line on a terminal before the result is printed.
     func clear() {
         if isTerminal { write("\r\u{1b}[K") }
     }

@@ -1,21 +1,21 @@
 import Foundation
 
-/// The `rules` executable, which reads rule files: it knows the language, and `pushctl` does not.
+/// The `rules` executable, which checks and previews rule files for `pushctl rules`.
 enum RulesExecutable {
     static let name = "rules"
 
-    /// Where it is: beside this executable, or in a folder of `PATH`, whichever comes first.
+    /// The path of the executable: beside this one, else in `PATH`.
     ///
     /// - Parameters:
     ///   - executable: this executable's own path.
-    ///   - path: the variable `PATH`.
+    ///   - path: the value of `PATH`.
     static func find(beside executable: String, path: String, isExecutable: (String) -> Bool) -> String? {
         let own = executable.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         let folders = [own] + path.split(separator: ":").map(String.init)
         return folders.filter { !$0.isEmpty }.map { "\($0)/\(name)" }.first(where: isExecutable)
     }
 
-    /// Where it is on this machine.
+    /// The path on this machine.
     static func find() -> String? {
         let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return find(
@@ -23,8 +23,8 @@ enum RulesExecutable {
             isExecutable: FileManager.default.isExecutableFile(atPath:))
     }
 
-    /// Becomes it. Returns only when that fails.
-    static func become(_ path: String, _ arguments: [String]) -> Int32 {
+    /// Replaces this process. Returns only on failure.
+    static func exec(_ path: String, _ arguments: [String]) -> Int32 {
         var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) }
         words.append(nil)
         execv(path, words)

@@ -2,9 +2,9 @@ import HTTPSFetch
 import PushProtocol
 import PushSending
 
-/// Carries topic subscriptions to Google, as the service account of one app.
+/// Sends topic subscriptions to Google with the service account of an app.
 struct TopicClient: Sendable {
-    /// The most calls at a time; Google's own libraries make at most a hundred (`push-protocols` B.9).
+    /// The maximum concurrent requests. Google's own libraries use up to a hundred.
     private static let concurrency = 20
 
     let subscription: TopicSubscription
@@ -12,11 +12,11 @@ struct TopicClient: Sendable {
     let tokenURL: String?
     let fetch: HTTPSFetch
 
-    /// One call for each registration; the answers in the order of `tokens`.
-    func send(_ tokens: [DeviceToken], at url: String) async throws -> [TopicSubscription.Answer] {
+    /// One request per registration. The results have the order of `tokens`.
+    func send(_ tokens: [DeviceToken], at url: String) async throws -> [TopicSubscription.SubscriptionResult] {
         let (account, authorization) = try await credential()
-        return try await withThrowingTaskGroup(of: (Int, TopicSubscription.Answer).self) { group in
-            var answers = [TopicSubscription.Answer](repeating: .done, count: tokens.count)
+        return try await withThrowingTaskGroup(of: (Int, TopicSubscription.SubscriptionResult).self) { group in
+            var answers = [TopicSubscription.SubscriptionResult](repeating: .done, count: tokens.count)
             var next = 0
             func start() {
                 guard next < tokens.count else { return }
@@ -37,10 +37,10 @@ struct TopicClient: Sendable {
         }
     }
 
-    /// One call for each thousand registration tokens; the answers in the order of `tokens`.
-    func sendLegacy(_ tokens: [DeviceToken], at url: String) async throws -> [TopicSubscription.Answer] {
+    /// One request per thousand registration tokens. The results have the order of `tokens`.
+    func sendLegacy(_ tokens: [DeviceToken], at url: String) async throws -> [TopicSubscription.SubscriptionResult] {
         let (_, authorization) = try await credential()
-        var answers: [TopicSubscription.Answer] = []
+        var answers: [TopicSubscription.SubscriptionResult] = []
         var rest = tokens[...]
         while !rest.isEmpty {
             let batch = Array(rest.prefix(TopicSubscription.maximumBatch))
@@ -60,26 +60,26 @@ struct TopicClient: Sendable {
                 method: "POST", url: tokenURL ?? account.tokenURI,
                 headers: ["content-type": "application/x-www-form-urlencoded"], body: form)
             let response: FetchResponse
-            do throws(Refusal) { response = try await call(request, nil) } catch {
+            do throws(CommandError) { response = try await call(request, nil) } catch {
                 throw .unavailable(reason: error.description)
             }
             let minted = try OAuthGrant.credential(status: response.status, body: response.body)
             return (account, minted.authorization)
         } catch {
-            throw Refusal("\(error)")
+            throw CommandError("\(error)")
         }
     }
 
     private func call(
         _ request: TopicSubscription.Request, _ authorization: String?
-    ) async throws(Refusal) -> FetchResponse {
+    ) async throws(CommandError) -> FetchResponse {
         var headers = request.headers.map { (name: $0.key, value: $0.value) }
         if let authorization { headers.append((name: "authorization", value: authorization)) }
         do throws(FetchError) {
             return try await fetch.send(
                 FetchRequest(method: request.method, url: request.url, headers: headers, body: request.body))
         } catch {
-            throw Refusal("\(error)")
+            throw CommandError("\(error)")
         }
     }
 }

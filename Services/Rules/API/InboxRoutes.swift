@@ -1,22 +1,22 @@
 import FoundationEssentials
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/inbox`: what was said to the caller, whether or not it was pushed.
+/// `/v1/inbox`: the caller's notifications, whether or not they were pushed.
 struct InboxRoutes: Sendable {
     static let usualPage = 50
     static let largestPage = 200
 
     let store: InboxStore
-    let shelf: RuleShelf
-    let gate: BearerGate
+    let currentRules: CurrentRules
+    let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/inbox") { request, context in
             await gate.answer(request, context) { caller in
-                let page = try page(Query(request))
+                let page = try page(QueryParameters(request))
                 async let unread = store.unread(PersonKey(caller))
                 let (items, isMore) = try await store.list(PersonKey(caller), page)
                 return .json(
@@ -43,7 +43,7 @@ struct InboxRoutes: Sendable {
         router.get("v1/inbox/{id}") { request, context in
             await gate.answer(request, context) { caller in
                 guard let item = try await store.item(try id(context), of: PersonKey(caller)) else {
-                    throw APIRefusal(
+                    throw APIError(
                         status: .notFound, message: "there is no such item in your inbox; it may be deleted or too old")
                 }
                 return .json(.ok, json(item))
@@ -58,17 +58,17 @@ struct InboxRoutes: Sendable {
     }
 
     private func json(_ item: InboxItem) -> JSONValue {
-        item.json(type: shelf.book.ruleSets[item.saying.app]?.rule(named: item.saying.rule)?.policy.type)
+        item.json(type: currentRules.ruleSets.ruleSets[item.rendered.app]?.rule(named: item.rendered.rule)?.policy.type)
     }
 
-    private func id(_ context: BasicRequestContext) throws(APIRefusal) -> UUID {
+    private func id(_ context: BasicRequestContext) throws(APIError) -> UUID {
         guard let id = context.parameters.get("id").flatMap({ UUID(uuidString: $0) }) else {
-            throw APIRefusal(status: .badRequest, message: "the id in the path is not a UUID")
+            throw APIError(status: .badRequest, message: "the id in the path is not a UUID")
         }
         return id
     }
 
-    private func page(_ query: Query) throws(APIRefusal) -> InboxStore.Page {
+    private func page(_ query: QueryParameters) throws(APIError) -> InboxStore.Page {
         var page = InboxStore.Page(limit: Self.usualPage)
         if let text = query["limit"] {
             guard let limit = Int(text), (1...Self.largestPage).contains(limit) else {

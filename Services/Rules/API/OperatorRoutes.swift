@@ -1,16 +1,16 @@
 import DecisionLog
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/operator`: what an operator or a server may ask, with an API key that is for it.
+/// `/v1/operator`: explanations and counts for operators and servers, by API key.
 struct OperatorRoutes: Sendable {
     static let usualPage = 50
 
     let explanations: ExplanationStore
     let counts: CountStore
-    let keys: KeyGate
+    let keys: APIKeyAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
@@ -33,31 +33,31 @@ struct OperatorRoutes: Sendable {
         let end: Timestamp
         if let until { end = until } else { end = try await now() }
         guard let window = CountWindow(from: from, until: end) else {
-            throw APIRefusal(
+            throw APIError(
                 status: .badRequest,
-                message: "“from” is not before “until”, or more than \(CountWindow.longestInDays) days before it")
+                message: "“from” is not before “until”, or more than \(CountWindow.maximumDays) days before it")
         }
         return window
     }
 
-    private func moment(_ name: String, _ query: Query) throws(APIRefusal) -> Timestamp? {
+    private func moment(_ name: String, _ query: QueryParameters) throws(APIError) -> Timestamp? {
         guard let text = query[name] else { return nil }
-        // Of a plus a query makes a space.
+        // In a query `+` decodes to a space.
         guard let date = RFC3339.date(from: text.replacing(" ", with: "+")) else {
             throw .query(name, "a time such as 2026-03-31T09:00:00Z")
         }
         return Timestamp(date)
     }
 
-    private func explain(_ question: ExplanationStore.Question) async throws -> JSONValue {
+    private func explain(_ question: ExplanationStore.ExplanationQuery) async throws -> JSONValue {
         let explanations = try await explanations.explain(question)
         guard !explanations.isEmpty else {
-            throw APIRefusal(
+            throw APIError(
                 status: .notFound,
                 message: question.after == nil
-                    ? "no such event was decided about: it did not arrive, was dropped (unknown type, expired), "
+                    ? "no decision about such an event: it did not arrive, was dropped (unknown type, expired), "
                         + "is dead-lettered, or is too old"
-                    : "“after” is not the “next” of an answer about this event, or it is too old; begin anew without it"
+                    : "“after” is not the “next” of an answer about this event, or is too old; start again without it"
             )
         }
         return [
@@ -67,20 +67,20 @@ struct OperatorRoutes: Sendable {
     }
 
     private func question(
-        _ context: BasicRequestContext, _ query: Query
-    ) throws(APIRefusal) -> ExplanationStore.Question {
-        // An upstream's ids are any text; the router hands over what stands in the path, still percent-encoded.
+        _ context: BasicRequestContext, _ query: QueryParameters
+    ) throws(APIError) -> ExplanationStore.ExplanationQuery {
+        // Event ids are arbitrary text. The router passes path parameters percent-encoded.
         guard let event = context.parameters.get("event")?.removingPercentEncoding,
             (1...CloudEvents.maximumNameLength).contains(event.utf8.count),
             event.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
         else {
-            throw APIRefusal(
+            throw APIError(
                 status: .badRequest,
                 message:
                     "the event in the path is not an event's id: expected 1–\(CloudEvents.maximumNameLength) bytes "
                     + "without control characters, percent-encoded where a path needs it")
         }
-        var question = ExplanationStore.Question(event: event, limit: Self.usualPage)
+        var question = ExplanationStore.ExplanationQuery(event: event, limit: Self.usualPage)
         if query.has("app") { question.app = try query.app() }
         if query.has("user") { question.user = try query.user().rawValue }
         if let text = query["after"] {
@@ -90,8 +90,8 @@ struct OperatorRoutes: Sendable {
             question.after = notification
         }
         if let text = query["limit"] {
-            guard let limit = Int(text), (1...ExplanationStore.largestPage).contains(limit) else {
-                throw .query("limit", "a number from 1 to \(ExplanationStore.largestPage)")
+            guard let limit = Int(text), (1...ExplanationStore.maximumPageSize).contains(limit) else {
+                throw .query("limit", "a number from 1 to \(ExplanationStore.maximumPageSize)")
             }
             question.limit = limit
         }

@@ -1,45 +1,47 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/preferences`: what the caller has chosen, and what there is to choose.
+/// `/v1/preferences`: the caller's choices, and the available options.
 struct PreferenceRoutes: Sendable {
     let store: PreferenceStore
-    let shelf: RuleShelf
-    let gate: BearerGate
+    let currentRules: CurrentRules
+    let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/preferences") { request, context in
             await gate.answer(request, context) { caller in
                 let settings = try await store.settings(of: PersonKey(caller))
-                return .json(.ok, .preferences(settings, house(of: caller)))
+                return .json(.ok, .preferences(settings, defaults(of: caller)))
             }
         }
         router.patch("v1/preferences") { request, context in
             await gate.answer(request, context) { caller in
                 let patch = try await request.read(
                     atMost: PreferencesPatch.maximumSize, as: PreferencesPatch.mediaType, PreferencesPatch.init)
-                let (house, now) = (house(of: caller), try await now())
+                let (defaults, now) = (defaults(of: caller), try await now())
                 let settings = try await store.change(PersonKey(caller)) { settings in
                     let changed: PersonalSettings
                     do throws(WireError) { changed = try patch.applied(to: settings, now: now) } catch {
-                        throw APIRefusal(status: .badRequest, message: error.description)
+                        throw APIError(status: .badRequest, message: error.description)
                     }
                     if let excess = try PreferencesPatch.excess(before: settings, after: changed) {
-                        throw APIRefusal(status: .unprocessableContent, message: excess.description)
+                        throw APIError(status: .unprocessableContent, message: excess.description)
                     }
-                    if let contradiction = patch.contradiction(house, after: changed, now: now) {
-                        throw APIRefusal(status: .unprocessableContent, message: contradiction.description)
+                    if let contradiction = patch.contradiction(defaults, after: changed, now: now) {
+                        throw APIError(status: .unprocessableContent, message: contradiction.description)
                     }
                     return changed
                 }
-                return .json(.ok, .preferences(settings, house))
+                return .json(.ok, .preferences(settings, defaults))
             }
         }
     }
 
-    private func house(of caller: Caller) -> HouseRules { shelf.book.ruleSets[caller.app]?.house ?? HouseRules() }
+    private func defaults(of caller: Caller) -> AppDefaults {
+        currentRules.ruleSets.ruleSets[caller.app]?.defaults ?? AppDefaults()
+    }
 }
 
 extension PersonKey {
@@ -47,27 +49,27 @@ extension PersonKey {
 }
 
 extension Request {
-    /// Reads a JSON body; what cannot be read as that is a 400.
+    /// Reads a JSON body. Throws a 400 if the body cannot be read.
     ///
-    /// - Parameter other: another media type that is taken for JSON.
+    /// - Parameter other: another accepted media type for JSON.
     func read<Body>(
         atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws(WireError) -> Body
-    ) async throws(APIRefusal) -> Body {
+    ) async throws(APIError) -> Body {
         let bytes = try await json(upTo: limit, or: other)
         do {
             return try parse(bytes)
         } catch {
-            throw APIRefusal(status: .badRequest, message: error.description)
+            throw APIError(status: .badRequest, message: error.description)
         }
     }
 }
 
 extension JSONValue {
-    /// What is chosen, and what there is to choose with its effective values.
-    fileprivate static func preferences(_ settings: PersonalSettings, _ house: HouseRules) -> JSONValue {
-        let types = house.types.map { name, type -> (String, JSONValue) in
+    /// The user's choices, and all options with their effective values.
+    fileprivate static func preferences(_ settings: PersonalSettings, _ defaults: AppDefaults) -> JSONValue {
+        let types = defaults.types.map { name, type -> (String, JSONValue) in
             func isOn(_ channel: PersonalSettings.Channel) -> JSONValue {
-                .bool(type.isCritical || settings.wants(name, by: channel, house))
+                .bool(type.isCritical || settings.wants(name, by: channel, defaults))
             }
             let ways = PersonalSettings.Channel.allCases.map { ($0.rawValue, isOn($0)) }
             return (
@@ -85,7 +87,7 @@ extension JSONValue {
             "enabled": .bool(settings.isOn),
             "channels": .object(Dictionary(channels) { first, _ in first }),
             "types": .object(Dictionary(types) { first, _ in first }),
-            "zone": .string((settings.zone ?? house.zone).name),
+            "zone": .string((settings.zone ?? defaults.zone).name),
         ]
     }
 }

@@ -1,12 +1,12 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/presence/{device}` and `/v1/receipts`: where the caller is looking, and what they did with what they were told.
+/// `/v1/presence/{device}` and `/v1/receipts`: open apps of the caller, and opened or dismissed notifications.
 struct PresenceRoutes: Sendable {
     let presence: PresenceStore
     let receipts: ReceiptStore
-    let gate: BearerGate
+    let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
@@ -20,9 +20,9 @@ struct PresenceRoutes: Sendable {
                 let isKept = try await presence.keep(
                     PersonKey(caller), on: device, viewing: body.viewing, until: expiry, now: now)
                 guard isKept else {
-                    throw APIRefusal(
+                    throw APIError(
                         status: .unprocessableContent,
-                        message: "the app is open on \(PresenceStore.mostDevices) of your devices, which is the most")
+                        message: "the app is open on \(PresenceStore.mostDevices) of your devices, the maximum")
                 }
                 return .json(.ok, ["expires_at": .string(RFC3339.string(from: expiry.date))])
             }

@@ -1,35 +1,37 @@
 import DecisionLog
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import Postgres
 import PushProtocol
 
-/// Everything that rules serves over HTTP, which is what `openapi.yaml` says it is.
+/// The HTTP API of rules, as described in `openapi.yaml`.
 struct RulesAPI: Sendable {
     let pool: PostgresPool
-    /// The pool of operators' routes. It is separate, so that their statements take no connection from users and stages.
+    /// The pool of the operator routes. It is separate, so that their statements take no connection from users and
+    /// stages.
     let operators: PostgresPool
-    let shelf: RuleShelf
-    let gate: BearerGate
-    let keys: KeyGate
-    let hub: InboxHub
+    let currentRules: CurrentRules
+    let gate: BearerAuthenticator
+    let keys: APIKeyAuthenticator
+    let inboxFeed: InboxFeed
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
 
     var router: Router<BasicRequestContext> {
         let router = routes
-        router.refuseOtherMethods()
+        router.addMethodNotAllowedRoutes()
         return router
     }
 
-    /// The routes alone, without the refusals of other methods.
+    /// The routes, without the 405 routes for other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
-        PreferenceRoutes(store: PreferenceStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
-        InboxRoutes(store: InboxStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
-        StreamRoutes(hub: hub, shelf: shelf, gate: gate).add(to: router)
+        PreferenceRoutes(store: PreferenceStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(
+            to: router)
+        InboxRoutes(store: InboxStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(to: router)
+        StreamRoutes(inboxFeed: inboxFeed, currentRules: currentRules, gate: gate).add(to: router)
         PresenceRoutes(
             presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
         ).add(to: router)

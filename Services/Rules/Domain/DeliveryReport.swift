@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What is known of one notification by now, for the upstream whose event it was.
+/// The current delivery state of one notification, for the upstream that sent its event.
 struct DeliveryReport: Hashable, Sendable {
     static let eventType = "heliograph.notification.reported"
     static let source = "/heliograph/rules"
@@ -13,19 +13,19 @@ struct DeliveryReport: Hashable, Sendable {
     /// The id of the upstream's event.
     var event: String
     var dueAt: Timestamp
-    /// Whether a provider was asked.
+    /// Whether a push request was sent to a provider.
     var isPushSent: Bool
-    /// How many devices a provider has taken it for.
+    /// The number of devices for which a provider accepted the push.
     var devices: Int
-    /// A provider was asked, and there is no device that it took it for.
+    /// Whether push requests were sent, and no provider accepted one.
     var isFailed: Bool
 
-    /// The same report has the same id.
+    /// Equal reports have equal ids.
     var id: UUID {
         DerivedID.uuid5(notification, ["report", String(isPushSent), String(devices), String(isFailed)])
     }
 
-    /// A CloudEvent, structured.
+    /// Encodes the report as a structured CloudEvent.
     func body(at moment: Timestamp) throws(WireError) -> [UInt8] {
         let data: JSONValue = [
             "notification_id": .string(notification.uuidString.lowercased()), "event_id": .string(event),

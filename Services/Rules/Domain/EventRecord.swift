@@ -1,18 +1,18 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What is kept of an event that was decided about.
+/// The stored record of an event that the rules decided.
 struct EventRecord: Hashable, Sendable {
-    /// The same for every delivery and every copy of the event.
+    /// Derived from app, source and id: equal for redeliveries and duplicates of the event.
     var key: UUID
     var app: AppID
     var source: String
     var id: String
     var type: String
-    /// The version of the rules that decided.
+    /// The version of the rules that decided the event.
     var ruleSet: UUID
     var arrivedAt: Timestamp
-    /// By the upstream's clock, if it says so: what orders events that tell of the same thing.
+    /// The event's `time`, or else its arrival. Orders events about the same item.
     var occurredAt: Timestamp
 
     init(_ event: DomainEvent, ruleSet: UUID, arrivedAt arrival: Timestamp) {

@@ -1,57 +1,60 @@
 import PushProtocol
 
 extension Rule {
-    /// What stands between what a rule says and the noise that it makes.
+    /// The conditions of a rule's push: preferences, presence, caps, quiet hours, schedule and digest.
     struct Policy: Hashable, Sendable {
-        /// The name of a ``PreferenceType`` of the file; without one, only the switch for everything turns it off.
+        /// The name of a ``PreferenceType`` of the file; `nil`: users have no separate switch for it.
         var type: String?
-        /// By what a person can mute it or, with everything around it muted, still follow it; the widest first:
-        /// `family/7`, `thread/12`. What renders to nothing is left out.
+        /// The names by which a user can mute or follow the notification, the widest first: `family/7`, `thread/12`.
+        ///
+        /// A name that renders to an empty string is ignored.
         var mutes: [Template] = []
         var presence: Presence = .ignored
-        /// Names of caps of the file, all of which must allow it and all of which it is charged to.
+        /// Names of caps of the file. All of them must allow a push, and the push counts in all of them.
         var caps: [String] = []
-        var surplus: Surplus = .inbox
+        var overflow: Overflow = .inbox
         var quietHours: QuietHours = .hold
-        /// The longest that it is held, for whatever reason, before it is left to the inbox.
-        var holdFor = Policy.usualHold
-        /// Whether it is kept in the inbox.
+        /// The maximum time that it is held. After that, it goes to the inbox without a push.
+        var holdFor = Policy.defaultHold
+        /// Whether the inbox keeps the notification.
         var inbox = true
-        /// What it is about. As long as it waits, a later event of the same rule about the same item replaces it, and an
-        /// event under `done` takes it back.
+        /// The item that the notification is about.
+        ///
+        /// While the notification waits, a later event of the same rule about the item replaces it. An event under
+        /// `done` cancels it.
         var item: Template?
         var schedule: Schedule?
         var digest: Digest?
         var dedupe: Dedupe?
-        /// Whether what became of it is told on the bus.
+        /// Whether ``DeliveryReport`` events are published for the notification.
         var isReported = false
 
-        static let usualHold = Duration.seconds(86_400)
+        static let defaultHold = Duration.seconds(86_400)
 
-        /// When somebody who is looking is not pushed.
+        /// The presence that suppresses a push.
         enum Presence: String, Hashable, Sendable, CaseIterable {
             case ignored
             /// The app is open.
             case app
-            /// The app shows the very thread that this is about.
+            /// The app shows the notification's thread.
             case thread
         }
 
-        /// What becomes of more than a cap allows.
-        enum Surplus: String, Hashable, Sendable, CaseIterable { case inbox, hold, digest }
+        /// The action for a notification over a cap.
+        enum Overflow: String, Hashable, Sendable, CaseIterable { case inbox, hold, digest }
 
-        /// What becomes of it in quiet hours.
+        /// The action in quiet hours.
         enum QuietHours: String, Hashable, Sendable, CaseIterable {
-            /// It waits for their end.
+            /// Holds it until quiet hours end.
             case hold
-            /// It is delivered without a sound, and lights no screen.
+            /// Pushes it without sound, at the interruption level `passive`.
             case silent
             case inbox
-            /// It is pushed as ever.
+            /// Pushes it as usual.
             case bypass
         }
 
-        /// Not twice in this time, to one person, with this key.
+        /// Suppresses a notification if the user got one with the same key within this time.
         struct Dedupe: Hashable, Sendable {
             var key: Template
             var within: Duration
@@ -59,46 +62,49 @@ extension Rule {
             static let longest = Duration.seconds(30 * 86_400)
         }
 
-        /// Makes it that of something that cannot wait: what is not told now is told never.
+        /// Applies the defaults of kinds that cannot be delayed: no inbox, no quiet hours.
         ///
-        /// - Parameter hasWord: whether the rule says itself what becomes of it in quiet hours.
-        mutating func becomeMomentary(hasWordOnQuietHours hasWord: Bool) {
+        /// - Parameter isSet: whether the rule sets its action in quiet hours.
+        mutating func applyMomentaryDefaults(setsQuietHours isSet: Bool) {
             inbox = false
-            if !hasWord { quietHours = .bypass }
+            if !isSet { quietHours = .bypass }
         }
 
-        /// Whether everything of it is summed up, rather than only what is too much.
-        var sumsUpAll: Bool { digest != nil && surplus != .digest }
+        /// Whether all notifications go to a digest, not only those over a cap.
+        var digestsAll: Bool { digest != nil && overflow != .digest }
     }
 }
 
-/// A kind of notification that people can switch off by itself.
+/// A type of notification that users can switch on or off.
 struct PreferenceType: Hashable, Sendable {
-    /// What it is, for people who switch it.
+    /// The description for users.
     var about = ""
-    /// For whoever has said nothing about it.
+    /// The default for users without a choice.
     var isOn = true
-    /// Never switched off, suppressed, capped or held. Said by the rule file alone, never by an event.
+    /// Bypasses preferences, presence, repeats, caps and quiet hours, except ``Cap/criticalCap``.
+    ///
+    /// Only the rule file can set it, not an event.
     var isCritical = false
 }
 
-/// At most so many pushes a person in any stretch of time so long.
+/// A maximum number of pushes to a user in a sliding window.
 struct Cap: Hashable, Sendable {
     var limit: Int
     var window: Duration
 
-    /// So many that no log of one person's pushes grows long.
+    /// Bounds the length of a user's stored cap history.
     static let highestLimit = 100
-    /// What critical notifications have instead of the caps of their rules, so that a mistake upstream cannot page a
-    /// person ten thousand times (`messaging-and-data` §6.4).
-    static let ofCritical = Cap(limit: 20, window: .seconds(3600))
-    /// The log that ``ofCritical`` counts in; no cap of a file can have this name.
+    /// The only cap of critical notifications. It limits the damage of an upstream fault.
+    static let criticalCap = Cap(limit: 20, window: .seconds(3600))
+    /// The name of the history for ``criticalCap``. Rule files cannot use this name.
     static let criticalLog = "!critical"
 
-    /// When the next push is allowed, given when the last ones were; `nil` if it is now.
-    func opens(after log: [Timestamp], now: Timestamp) -> Timestamp? {
+    /// Returns the time of the next allowed push; `nil` if a push is allowed now.
+    ///
+    /// - Parameter log: the times of earlier pushes, ascending.
+    func nextPush(after log: [Timestamp], now: Timestamp) -> Timestamp? {
         guard log.count >= limit else { return nil }
-        let opens = log[log.count - limit] + window
-        return opens > now ? opens : nil
+        let nextPush = log[log.count - limit] + window
+        return nextPush > now ? nextPush : nil
     }
 }

@@ -1,18 +1,19 @@
-/// Why a rule cannot say what it should about an event: the event is not as the rule expects it. Permanent, so the event
-/// is dead-lettered with the path, and nothing of it is sent.
+/// An event does not have the values that a matching rule needs.
+///
+/// Permanent: the event is dead-lettered with the path, and none of its notifications is sent.
 struct RenderError: Error, Hashable, Sendable {
     /// The rule's name.
     var rule: String
-    /// Where in the rule: `say.body`, `to.users`.
+    /// The path in the rule: `say.body`, `to.users`.
     var place: String
     var problem: Problem
 
     enum Problem: Hashable, Sendable {
-        /// The event has nothing at this dotted path.
+        /// The event has no value at this dotted path.
         case missing(path: String)
-        /// The event has `null` where there must be something to show.
+        /// The event has `null` at the path, and the rule needs a value.
         case null(path: String)
-        /// The event has something else than `expected` there.
+        /// The event's value at the path is not `expected`.
         case unsuitable(path: String, expected: String)
 
         /// The dotted path in the event's data.
@@ -25,7 +26,7 @@ struct RenderError: Error, Hashable, Sendable {
 }
 
 extension RenderError: CustomStringConvertible {
-    /// Names paths, never values: those may be personal.
+    /// Contains paths, never values, because values can be personal data.
     var description: String { "rule \(rule), \(place): \(problem)" }
 }
 

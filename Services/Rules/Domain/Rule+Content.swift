@@ -1,46 +1,46 @@
 import PushProtocol
 
-/// What a rule says in one voice.
-struct Utterance: Hashable, Sendable {
+/// A rule's text about one event in one language.
+struct RenderedText: Hashable, Sendable {
     var content: Content
-    /// What is pushed instead, where not everything may leave the house.
+    /// Replaces the content in the push if the rule's privacy is not `full`.
     var preview: Content?
 }
 
 extension Rule {
-    /// The most characters of a title, a subtitle and a body, as a person counts them; what is longer is cut.
+    /// The maximum length of a title or subtitle, and of a body, in characters. Longer texts are cut.
     static let maximumTitle = 100
     static let maximumBody = 500
-    /// The longest name to mute by, in characters; and of what something is about, or is told once by.
+    /// The maximum length of the names of mutes, items and dedupe keys, in characters.
     static let maximumMute = 200
-    /// The longest name that rows are found by, in UTF-8 bytes: an index takes no more than 2,704 for all columns.
+    /// The maximum length of an indexed name in UTF-8 bytes: a Postgres index row holds at most 2,704 bytes.
     static let maximumNameBytes = 800
-    /// The longest collapse key, in UTF-8 bytes (APNs' `apns-collapse-id`).
+    /// The maximum length of a collapse key in UTF-8 bytes (APNs: `apns-collapse-id`).
     static let maximumCollapseKey = 64
 
-    /// What it says about one event, in the voice of the scope.
-    func utterance(_ scope: Scope, house: Language) throws(PlacedProblem) -> Utterance {
-        let wording = wording(in: scope.voice.language, house: house)
-        let content = try content(wording, scope, place: "say")
-        return Utterance(content: content, preview: try preview(of: content, wording, scope))
+    /// Renders the text for one event in the scope's language.
+    func renderedText(_ scope: Scope, defaults: Language) throws(PlacedProblem) -> RenderedText {
+        let messageTemplate = messageTemplate(in: scope.localization.language, defaults: defaults)
+        let content = try content(messageTemplate, scope, place: "say")
+        return RenderedText(content: content, preview: try preview(of: content, messageTemplate, scope))
     }
 
-    /// The words for a language: the nearest there are.
-    func wording(in language: Language, house: Language) -> Wording {
+    /// Returns the template in the nearest available language.
+    func messageTemplate(in language: Language, defaults: Language) -> MessageTemplate {
         guard !say.translations.isEmpty,
-            let chosen = language.choice(of: Array(say.translations.keys) + [house]),
+            let chosen = language.choice(of: Array(say.translations.keys) + [defaults]),
             let translation = say.translations[chosen]
         else { return say }
         return say.overlaid(by: translation)
     }
 
-    /// What these words say; also those of a summary.
-    func content(_ say: Wording, _ scope: Scope, place: String) throws(PlacedProblem) -> Content {
+    /// Renders a template: the rule's own, or that of a digest's summary.
+    func content(_ say: MessageTemplate, _ scope: Scope, place: String) throws(PlacedProblem) -> Content {
         func text(_ template: Template?, _ place: String, limit: Int = .max) throws(PlacedProblem) -> String? {
             guard let template else { return nil }
             do {
                 let text = try template.render(scope)
-                // What renders to nothing is absent: a phone would show an empty line.
+                // Devices show an empty line for an empty text.
                 return text.isEmpty ? nil : text.excerpt(limit)
             } catch {
                 throw PlacedProblem(place, error)
@@ -58,8 +58,8 @@ extension Rule {
             collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: try apns(scope), fcm: fcm)
     }
 
-    /// What strangers may read instead of it.
-    func preview(of content: Content, _ say: Wording, _ scope: Scope) throws(PlacedProblem) -> Content? {
+    /// Returns the content that a locked screen may show; `nil` if the rule's privacy is `full`.
+    func preview(of content: Content, _ say: MessageTemplate, _ scope: Scope) throws(PlacedProblem) -> Content? {
         var preview = content
         switch how.privacy {
         case .full: return Optional.none
@@ -80,7 +80,7 @@ extension Rule {
         return preview
     }
 
-    /// By what a person can mute what it says about one event, the widest first.
+    /// Renders the mute names for one event, the widest first.
     func mutes(_ scope: Scope) throws(PlacedProblem) -> [String] {
         var names: [String] = []
         for (index, template) in policy.mutes.enumerated() {
@@ -90,7 +90,7 @@ extension Rule {
         return names
     }
 
-    /// What is short and is looked up by.
+    /// Renders a short name by which rows are found, such as an item or a dedupe key.
     func name(_ template: Template, _ scope: Scope, _ place: String) throws(PlacedProblem) -> String {
         do {
             return try template.render(scope).replacing("\0", with: "").excerpt(Rule.maximumMute)
@@ -101,7 +101,7 @@ extension Rule {
     }
 
     private func data(
-        _ say: Wording, _ scope: Scope, place: String
+        _ say: MessageTemplate, _ scope: Scope, place: String
     ) throws(PlacedProblem) -> [String: JSONValue]? {
         guard let members = say.data else { return nil }
         return try DataTemplate.object(members).render(scope, place: "\(place).data")?.object
@@ -128,10 +128,10 @@ extension Rule {
     }
 }
 
-extension Rule.Wording {
-    /// These words, and those of a translation where it has its own.
-    func overlaid(by translation: Rule.Wording) -> Rule.Wording {
-        Rule.Wording(
+extension Rule.MessageTemplate {
+    /// Returns this template with the members of a translation, where the translation has them.
+    func overlaid(by translation: Rule.MessageTemplate) -> Rule.MessageTemplate {
+        Rule.MessageTemplate(
             title: translation.title ?? title, subtitle: translation.subtitle ?? subtitle,
             body: translation.body ?? body, deepLink: translation.deepLink ?? deepLink,
             image: translation.image ?? image, data: translation.data ?? data,
@@ -142,7 +142,7 @@ extension Rule.Wording {
             }, payload: payload, activity: activity)
     }
 
-    /// Every tag of every wording, translations included.
+    /// All tags, including those of the translations.
     var tags: [TemplateTag] {
         [title, subtitle, body, deepLink, image].compactMap(\.self).flatMap(\.tags)
             + [data, payload].compactMap(\.self).flatMap { DataTemplate.object($0).tags } + (activity?.tags ?? [])

@@ -1,7 +1,7 @@
 import PushProtocol
 
 extension Rule {
-    /// Who hears of it, in the order the event names them, each once. The first mention of a user counts.
+    /// Returns the users in the order of the event, each once. The first mention of a user counts.
     func recipients(_ scope: Scope) throws(PlacedProblem) -> [NotificationDraft.Recipient] {
         var recipients: [NotificationDraft.Recipient] = []
         var seen: Set<UserID> = []
@@ -36,14 +36,14 @@ extension Rule.Selector {
         return users
     }
 
-    /// A user, and the element that names them.
+    /// A user, and the JSON element that names them.
     struct Named {
         var user: UserID
         var element: JSONValue
         var path: String
     }
 
-    /// The users it names; one may come twice.
+    /// Returns the users that the selector finds. A user can occur twice.
     func named(_ scope: Scope, place: String) throws(PlacedProblem) -> [Named] {
         switch scope[users] {
         case nil: throw PlacedProblem("\(place).users", .missing(path: users))
@@ -58,7 +58,7 @@ extension Rule.Selector {
         }
     }
 
-    /// The user that one element names, or `nil` for one that does not match.
+    /// Returns the user that one element names; `nil` if the element does not match.
     private func named(_ element: JSONValue, at path: String, place: String) throws(PlacedProblem) -> Named? {
         guard let id else {
             return Named(
@@ -89,7 +89,7 @@ extension Rule.Selector {
         return number
     }
 
-    /// A user id: a text, or a number, which many upstreams count their users with.
+    /// Reads a user id from a string or a number.
     private func user(_ value: JSONValue, at path: String, place: String) throws(PlacedProblem) -> UserID {
         guard let user = value.userID else {
             throw PlacedProblem(place, .unsuitable(path: path, expected: "a user id"))
@@ -101,6 +101,6 @@ extension Rule.Selector {
 extension JSONValue {
     static let badgeExpectation = "a whole number from 0 to 99999"
 
-    /// A number that an app's icon can carry.
+    /// The number as a badge; `nil` if it is not a valid badge.
     var badgeNumber: Int? { int.flatMap { (0...99999).contains($0) ? Int($0) : nil } }
 }

@@ -1,73 +1,73 @@
 import PushProtocol
 
-/// One rule: **when** this happens, **to** these users, **say** this, and this is **how**.
+/// One rule: **when** an event matches, **to** these users, **say** this text, **how** to deliver it.
 struct Rule: Hashable, Sendable {
-    /// Unique in its file; part of every notification's id, so renaming a rule makes it another.
+    /// Unique in its file. Ids of notifications include it, so a renamed rule is a new rule.
     var name: String
     var when: Condition
-    /// Whoever any of these names hears of it, once; and so do the members of these groups.
+    /// The recipients: all users that a selector finds and all members of the groups, each once.
     var to: [Selector]
     var groups: [GroupSelector] = []
-    /// Instead of them.
+    /// Replaces users and groups.
     var audience: AudienceSelector?
     var following: Following?
-    var say: Wording
-    var how: Manner
+    var say: MessageTemplate
+    var how: DeliveryOptions
     var policy = Policy()
 
-    /// Which events it speaks about.
+    /// The events that a rule matches.
     struct Condition: Hashable, Sendable {
         /// CloudEvents types, at least one.
         var events: [String]
-        /// On the event's data.
+        /// A pattern for the event's data.
         var data: Pattern?
-        /// On the attributes `source` and `subject`.
+        /// A pattern for the attributes `source` and `subject`.
         var attributes: Pattern?
     }
 
     /// Users that the event itself names.
     struct Selector: Hashable, Sendable {
-        /// The path of a user id, of a list of them, or of an object or list of objects that hold one.
+        /// The path of a user id, a list of user ids, or an object or list of objects that contain one.
         var users: String
-        /// In objects: the path of the user id.
+        /// For objects: the path of the user id.
         var id: String?
-        /// In objects: only those that match.
+        /// For objects: selects the objects that match.
         var matching: Pattern?
-        /// In objects: the path of the user's own badge.
+        /// For objects: the path of the user's own badge.
         var badge: String?
-        /// Paths of users who shall not hear of it.
+        /// Paths of user ids to exclude.
         var except: [String] = []
     }
 
-    /// The words. Members are named as in ``Content``.
-    struct Wording: Hashable, Sendable {
+    /// The texts of a notification. Members are named as in ``Content``.
+    struct MessageTemplate: Hashable, Sendable {
         var title: Template?
         var subtitle: Template?
         var body: Template?
         var deepLink: Template?
         var image: Template?
         var data: [DataTemplate.Member]?
-        /// What is pushed instead of it where ``Manner/privacy`` is not full; without variables.
+        /// Replaces the text in the push if ``DeliveryOptions/privacy`` is not `full`; has no variables.
         var preview: Preview?
-        /// What stands beside `aps`, for kinds that have nothing else.
+        /// The payload beside `aps`, for kinds without other content.
         var payload: [DataTemplate.Member]?
         var activity: Activity?
-        /// In other languages than the file's: what is absent in one of them is as it is here.
-        var translations: [Language: Wording] = [:]
+        /// The translations. A member that a translation lacks is taken from this template.
+        var translations: [Language: MessageTemplate] = [:]
 
-        /// What strangers may read on a locked screen.
+        /// The text that a locked screen may show.
         struct Preview: Hashable, Sendable {
             var title: Template?
             var body: Template?
         }
     }
 
-    /// The manner of delivery.
-    struct Manner: Hashable, Sendable {
-        /// What leaves the house. The inbox always has all of it.
+    /// The delivery settings of a rule.
+    struct DeliveryOptions: Hashable, Sendable {
+        /// The content that is sent to the provider. The inbox always has the full content.
         enum Privacy: String, Hashable, Sendable, CaseIterable {
             case full
-            /// The preview, and what the app needs: data and link.
+            /// The preview, the data and the deep link.
             case generic
             /// The preview and the notification's id.
             case idOnly = "id-only"
@@ -77,18 +77,17 @@ struct Rule: Hashable, Sendable {
         var lane: Lane = .interactive
         var sound: String?
         var badge: DataTemplate?
-        /// The badge is how much the person has not read in the inbox.
+        /// Whether the badge is the user's number of unread inbox items.
         var countsUnread = false
         var category: String?
         var thread: Template?
         var interruptionLevel: InterruptionLevel?
-        /// Counted from when the event arrived: the upstream's clock is not ours, and one that knows better says
-        /// `expirytime`.
+        /// Starts when the event arrives, by our clock. An upstream can set an exact `expirytime`.
         var expiresAfter: Duration?
-        /// When a provider's answer is lost; absent: at least once.
+        /// The policy for a lost provider response; `nil`: at least once.
         var delivery: DeliveryPolicy?
         var collapseKey: Template?
-        /// Of what a person may have several tokens for, which is meant: the id of one Live Activity, say.
+        /// Selects among a user's tokens of one kind, such as the id of one Live Activity.
         var scope: Template?
         var apns: APNsOverride?
         var fcm: FCMOverride?
@@ -96,7 +95,7 @@ struct Rule: Hashable, Sendable {
 }
 
 extension Rule.Condition {
-    /// Whether an event of one of ``events`` is meant.
+    /// Whether an event matches. The event's type must be one of ``events``.
     func holds(_ event: DomainEvent) -> Bool {
         (data?.matches(event.data) ?? true)
             && (attributes?.matches(.object(Rule.Condition.attributes(of: event))) ?? true)

@@ -1,32 +1,32 @@
 import FoundationEssentials
 import PushProtocol
 
-/// All that one app's rule file says: validated, immutable, pure.
+/// One app's rule file: validated and immutable.
 struct RuleSet: Sendable {
     let app: AppID
-    /// Follows from the file's text: the same text is the same version everywhere.
+    /// Derived from the file's text: equal texts have equal versions in all processes.
     let version: UUID
-    /// The event types the app knows, those included that nobody is told about.
+    /// The event types of the app, including types without a rule.
     let events: Set<String>
-    /// What holds for all rules.
-    let house: HouseRules
+    /// The settings for all rules.
+    let defaults: AppDefaults
     let rules: [Rule]
-    /// How events tell about people.
+    /// How events report presence, reads and completed items.
     let signals: [SignalSource]
-    /// How events tell who belongs together.
+    /// How events change groups.
     let memberships: [MembershipSource]
-    /// The rules that an event of a type can concern, in the order of the file.
+    /// The rules by event type, in the order of the file.
     private let rulesByEvent: [String: (rules: [Rule], index: RuleIndex)]
     private let positions: [String: Int]
 
     init(
-        app: AppID, version: UUID, events: Set<String>, house: HouseRules = HouseRules(), rules: [Rule],
+        app: AppID, version: UUID, events: Set<String>, defaults: AppDefaults = AppDefaults(), rules: [Rule],
         signals: [SignalSource] = [], memberships: [MembershipSource] = []
     ) {
         self.app = app
         self.version = version
         self.events = events
-        self.house = house
+        self.defaults = defaults
         self.rules = rules
         self.signals = signals
         self.memberships = memberships
@@ -38,20 +38,21 @@ struct RuleSet: Sendable {
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
 
-    /// The rules that speak about this event.
+    /// Returns the rules that match an event.
     func rules(for event: DomainEvent) -> [Rule] { candidates(for: event).filter { $0.when.holds(event) } }
 
-    /// The rules whose patterns are tried on this event: rules about other events, and those that ask for other values,
-    /// cost nothing.
+    /// Returns the rules whose patterns must be evaluated for an event.
+    ///
+    /// Rules for other event types or other indexed values have no cost.
     func candidates(for event: DomainEvent) -> [Rule] {
         guard let (rules, index) = rulesByEvent[event.type] else { return [] }
         return index.candidates(for: event).map { rules[$0] }
     }
 
-    /// The rule of a name; `nil` for one that the file no longer has.
+    /// Returns the rule with this name; `nil` if the file no longer has it.
     func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } }
 
-    /// What an event tells about people.
+    /// Returns the signals of an event.
     func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {
         guard !signals.isEmpty || !memberships.isEmpty else { return [] }
         let scope = Scope(event: event)
@@ -61,12 +62,12 @@ struct RuleSet: Sendable {
         return found
     }
 
-    /// What an event means to this app: one draft for each rule that matches and reaches somebody.
+    /// Returns one draft for each rule that matches the event and has recipients.
     ///
-    /// Pure: the same event and rules give the same drafts. All or nothing: if one matching rule cannot be rendered, none
-    /// is, so that the event can be replayed as a whole once the cause is mended.
+    /// Pure: the same event and rules give the same drafts. If one matching rule cannot be rendered, there are no
+    /// drafts, so the whole event can be replayed after a fix.
     ///
-    /// - Parameter now: when an event happened that does not say so itself.
+    /// - Parameter now: the time of an event without a `time`.
     func evaluate(
         _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0)
     ) throws(RenderError) -> [NotificationDraft] {
@@ -74,8 +75,8 @@ struct RuleSet: Sendable {
         let scope = scope(of: event, now: now)
         for rule in rules(for: event) {
             do {
-                let draft = try rule.draft(scope, house)
-                if draft.isForSomebody { drafts.append(draft) }
+                let draft = try rule.draft(scope, defaults)
+                if draft.hasRecipients { drafts.append(draft) }
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
             }
@@ -83,53 +84,54 @@ struct RuleSet: Sendable {
         return drafts
     }
 
-    /// What one rule says about an event; `nil` if it is gone, does not match any more, or reaches nobody.
+    /// Returns one rule's draft; `nil` if the rule is gone, does not match or has no recipients.
     func evaluate(
         _ event: DomainEvent, by name: String, now: Timestamp
     ) throws(PlacedProblem) -> NotificationDraft? {
         guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
             return nil
         }
-        let draft = try rule.draft(scope(of: event, now: now), house)
-        return draft.isForSomebody ? draft : nil
+        let draft = try rule.draft(scope(of: event, now: now), defaults)
+        return draft.hasRecipients ? draft : nil
     }
 
     private func scope(of event: DomainEvent, now: Timestamp) -> Scope {
-        var scope = Scope(event: event, voice: house.voice)
+        var scope = Scope(event: event, localization: defaults.localization)
         if event.time == nil { scope.moment = now }
         return scope
     }
 }
 
 extension Rule {
-    /// What it says about one event, and to whom.
-    fileprivate func draft(_ scope: Scope, _ house: HouseRules) throws(PlacedProblem) -> NotificationDraft {
+    /// Renders the rule for one event and finds its recipients.
+    fileprivate func draft(_ scope: Scope, _ defaults: AppDefaults) throws(PlacedProblem) -> NotificationDraft {
         var draft = NotificationDraft(
             rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
-            delivery: how.delivery, countsUnread: how.countsUnread, isNoise: noticeability != .none, policy: policy,
-            recipients: try recipients(scope), circles: try circles(scope), audience: try crowd(scope),
+            delivery: how.delivery, countsUnread: how.countsUnread, isUserVisible: visibility != .none, policy: policy,
+            recipients: try recipients(scope), groupReferences: try groupReferences(scope),
+            audience: try audienceMembers(scope),
             followed: try followed(scope))
-        guard draft.isForSomebody else { return draft }
+        guard draft.hasRecipients else { return draft }
         draft.scope = try tokenScope(scope)
-        let utterance = try utterance(scope, house: house.language)
-        draft.content = utterance.content
-        draft.preview = utterance.preview
+        let renderedText = try renderedText(scope, defaults: defaults.language)
+        draft.content = renderedText.content
+        draft.preview = renderedText.preview
         draft.mutes = try mutes(scope)
         draft.terms = try terms(scope)
-        draft.voices = Voices(self, scope, house: house)
-        try draft.voices?.check()
-        try checkSummary(draft.terms, scope, house)
+        draft.localizer = RecipientLocalizer(self, scope, defaults: defaults)
+        try draft.localizer?.check()
+        try checkSummary(draft.terms, scope, defaults)
         return draft
     }
 
-    /// What a summary would lack of this event is the event's mistake now, and nobody's later.
+    /// Renders a digest of this event alone: a missing value fails the event now, and not the digest later.
     private func checkSummary(
-        _ terms: NotificationDraft.Terms, _ scope: Scope, _ house: HouseRules
+        _ terms: NotificationDraft.Terms, _ scope: Scope, _ defaults: AppDefaults
     ) throws(PlacedProblem) {
         guard let digest = policy.digest, let entry = terms.entry else { return }
-        for language in [house.language] + digest.say.translations.keys {
-            let voice = Voice(language: language, zone: house.zone)
-            _ = try summary(digest, of: [entry.values], voice, house: house.language)
+        for language in [defaults.language] + digest.say.translations.keys {
+            let localization = Localization(language: language, zone: defaults.zone)
+            _ = try summary(digest, of: [entry.values], localization, defaults: defaults.language)
         }
     }
 

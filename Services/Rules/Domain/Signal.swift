@@ -1,35 +1,35 @@
 import PushProtocol
 
-/// What an event tells about a person, rather than to one.
+/// A change of a user, a group or an item that an event reports.
 enum Signal: Hashable, Sendable {
-    /// The app is open on a device, showing a thread or something else.
+    /// The app is open on a device. `viewing` is the thread on the screen, if any.
     case present(UserID, device: String, viewing: String?, for: Duration)
-    /// It is not any more.
+    /// The app is no longer open on the device.
     case gone(UserID, device: String)
-    /// The person has read what the inbox holds of a thread or, without one, all of it.
+    /// The user has read a thread's inbox items; `nil`: all inbox items.
     case read(UserID, thread: String?)
-    /// These belong to a group now, with these roles; or do not any more; or are all who do.
+    /// Users with these roles join the group, leave it, or replace all of its members.
     case membership(group: String, [UserID: String?], MembershipSource.Change)
-    /// This need not be told any more.
+    /// The item is completed: its waiting notifications are cancelled.
     case done(item: String)
 
-    /// The longest that an app is taken to be open without another word.
+    /// The maximum time that presence lasts without a renewal.
     static let longestLease = Duration.seconds(600)
-    static let usualLease = Duration.seconds(45)
-    /// For upstreams that do not tell devices apart.
+    static let defaultLease = Duration.seconds(45)
+    /// The device's name for upstreams that do not distinguish devices.
     static let onlyDevice = "-"
 }
 
-/// How events of a file tell that people are looking, or have read something.
+/// How events report presence, reads and completed items.
 struct SignalSource: Hashable, Sendable {
-    /// Where it stands in the file: `presence.0`.
+    /// The position in the rule file: `presence.0`.
     var place: String
     var when: Rule.Condition
-    /// The path of the user's id; `nil` for what is done for everybody.
+    /// The path of the user id; `nil` for a completed item, which concerns all users.
     var user: String?
     /// The path of the device's name.
     var device: String?
-    /// What stands on the screen, or was read, or is done.
+    /// The thread on the screen, the thread that was read, or the completed item.
     var thread: Template?
     var kind: Kind
 
@@ -40,7 +40,7 @@ struct SignalSource: Hashable, Sendable {
         case done
     }
 
-    /// What this event tells; `nil` if nothing.
+    /// Returns the event's signal; `nil` if it has none.
     func signal(_ event: DomainEvent, _ scope: Scope) throws(RenderError) -> Signal? {
         guard when.events.contains(event.type), when.holds(event) else { return nil }
         do throws(PlacedProblem) {
@@ -91,7 +91,7 @@ struct SignalSource: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// A user id: a text, or a number, which many upstreams count their users with.
+    /// The user id in a string or a number; `nil` for other values.
     var userID: UserID? {
         switch self {
         case .string(let text): UserID(rawValue: text)

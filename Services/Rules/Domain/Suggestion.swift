@@ -1,6 +1,6 @@
-/// “Did you mean …?”
+/// Finds suggestions for misspelled names: “Did you mean …?”
 enum Suggestion {
-    /// The candidate that a slip of the fingers would turn into `word`, if there is one.
+    /// Returns the candidate nearest to `word` if a typing error can explain the difference; `nil` otherwise.
     static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         guard word.count > 2 else { return nil }
         let limit = max(1, min(3, word.count / 4))
@@ -8,7 +8,7 @@ enum Suggestion {
             .min { ($0.1, $0.0) < ($1.1, $1.0) }?.0
     }
 
-    /// How many letters must be inserted, deleted, replaced or swapped with their neighbour.
+    /// Returns the number of letters to insert, delete, replace or swap with a neighbour.
     static func distance(_ a: String, _ b: String) -> Int {
         let a = Array(a.lowercased())
         let b = Array(b.lowercased())

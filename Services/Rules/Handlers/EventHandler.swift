@@ -3,26 +3,25 @@ import Messaging
 import Metrics
 import PushProtocol
 
-/// Domain events in, notifications out.
+/// Turns domain events into notifications.
 ///
-/// What is decided is kept before it is published, and published before the event is settled. A crash in between brings
-/// the event back; it is not decided again, but what was decided is published again under the same ids. Only an event
-/// whose every notification has been answered is passed over. So nothing is lost, and nothing is kept or charged twice.
+/// Decisions are stored before they are published, and published before the event is acknowledged. After a crash the
+/// event is redelivered, and the stored decisions are published again under the same ids. An event is skipped once all
+/// its pushes have outcomes. So no notification is lost, and none is stored or charged twice.
 struct EventHandler: StageHandler {
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     let store: DecisionStore
-    private let courtesy: Courtesy
-    /// The clock that expirations, caps and quiet hours are held against: the time that processes share
-    /// (``DatabaseClock``).
+    private let bulkThrottle: BulkThrottle
+    /// The clock for expiry, caps and quiet hours, which all processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
 
     init(
-        shelf: RuleShelf, store: DecisionStore, courtesy: Courtesy = Courtesy(),
+        currentRules: CurrentRules, store: DecisionStore, bulkThrottle: BulkThrottle = BulkThrottle(),
         now: @escaping @Sendable () async throws -> Timestamp
     ) {
-        self.shelf = shelf
+        self.currentRules = currentRules
         self.store = store
-        self.courtesy = courtesy
+        self.bulkThrottle = bulkThrottle
         self.now = now
     }
 
@@ -32,28 +31,28 @@ struct EventHandler: StageHandler {
             body: inbound.body)
     }
 
-    /// How many recipients the events of one transaction may have together, unless one alone has more: a few hundred
-    /// milliseconds of the statement time-out's five seconds.
+    /// The maximum number of recipients in one transaction, unless a single event has more. They take a few hundred
+    /// milliseconds of the statement timeout of five seconds.
     static let recipientsPerBatch = 2000
 
     /// - Parameters:
     ///   - isOfOneApp: whether the queue holds the events of one app.
     ///   - connections: the size of the process's database pool.
     static func policy(isOfOneApp: Bool, connections: Int) -> StagePolicy {
-        var policy = isOfOneApp ? StagePolicy.ofOneApp(connections: connections) : StagePolicy()
+        var policy = isOfOneApp ? StagePolicy.perApp(connections: connections) : StagePolicy()
         policy.batchWeight = recipientsPerBatch
         return policy
     }
 
-    /// The most recipients that an event can have: the elements of all lists in its data. Members of groups come on top;
-    /// a batch of those that is too heavy is halved when its statement runs out of time.
+    /// An upper bound for the recipients that an event names: the elements of all lists in its data. Group members are
+    /// not included; a batch with too many is halved when its statement times out.
     func weight(of event: DomainEvent) -> Int { max(1, event.data.listedElements) }
 
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
         let now = try await now()
-        let book = shelf.book
-        let answers = batch.map { answer($0, by: book, now: now) }
-        // The first copy in the batch stays unsettled until all it says is confirmed, so the others can go.
+        let ruleSets = currentRules.ruleSets
+        let answers = batch.map { answer($0, by: ruleSets, now: now) }
+        // The first copy of an event stays unacknowledged until its messages are confirmed, so the other copies can go.
         var first: [UUID: Int] = [:]
         for (index, answer) in answers.enumerated() {
             if case .decide(let draft) = answer, first[draft.event.record.key] == nil {
@@ -61,25 +60,29 @@ struct EventHandler: StageHandler {
             }
         }
         let cases = first.values.sorted().compactMap { answers[$0].draft?.event }
-        for statement in cases.lazy.flatMap(\.statements) { courtesy.heard(of: statement.saying.lane) }
-        let rulings = try await store.decide(cases, now: now)
+        for pending in cases.lazy.flatMap(\.pendingNotifications) {
+            bulkThrottle.noteTraffic(on: pending.rendered.lane)
+        }
+        let batchDecisions = try await store.decide(cases, now: now)
         return answers.enumerated().map { index, answer in
             switch answer {
             case .settle(let disposition): return Verdict(disposition)
             case .decide(let draft):
                 let key = draft.event.record.key
-                guard first[key] == index, case .decided(let answers, let statements) = rulings.answers[key] else {
+                guard first[key] == index,
+                    case .decided(let answers, let pendingNotifications) = batchDecisions.answers[key]
+                else {
                     return Verdict(.discard(.duplicate))
                 }
-                return draft.verdict(answers, statements, unread: rulings.unread)
+                return draft.verdict(answers, pendingNotifications, unread: batchDecisions.unread)
             }
         }
     }
 
-    /// What one event comes to, before it is known who wants to hear of it.
-    private func answer(_ delivery: Delivery<DomainEvent>, by book: RuleBook, now: Timestamp) -> Answer {
+    /// Evaluates the rules for one event, without the settings of its recipients.
+    private func answer(_ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp) -> Answer {
         let event = delivery.message
-        switch book.decide(event, now: now) {
+        switch ruleSets.decide(event, now: now) {
         case .unknownApp: return .settle(.deadLetter(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))
         case .expired: return .settle(.discard(.expired))
@@ -108,39 +111,40 @@ struct EventHandler: StageHandler {
     }
 }
 
-/// An event with the messages that say all of it to everybody it names, which most often is what is published.
+/// An event, with the messages for the usual case that all named recipients get a push.
 struct EventDraft {
     let event: EventCase
     private let everything: [Outbound]
-    /// Whether who is told, and in which words, is known from the event alone.
+    /// Whether the event alone determines recipients and texts.
     private let isPlain: Bool
 
-    /// - Throws: for a message that no stage would take: better now than when it has been decided.
+    /// - Throws: if a message exceeds the limits, before anything is decided.
     init(_ event: EventCase) throws(WireError) {
         self.event = event
-        isPlain = event.statements.allSatisfy { $0.circles.isEmpty && $0.voices == nil }
+        isPlain = event.pendingNotifications.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
         everything = try EventDraft.outbound(
-            event.statements.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
+            event.pendingNotifications.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
     }
 
-    /// What is published when this was decided.
+    /// The messages to publish for these decisions.
     ///
     /// - Parameters:
-    ///   - statements: what is said, with everybody to whom it is said.
-    ///   - unread: how much each person has not read, of those whose badge says so.
+    ///   - pendingNotifications: the notifications with all their recipients.
+    ///   - unread: the unread counts of users whose badge shows them.
     func verdict(
-        _ answers: [UUID: Judgement.Answer], _ statements: [EventCase.Statement], unread: [PersonKey: Int]
+        _ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification],
+        unread: [PersonKey: Int]
     ) -> Verdict {
-        count(answers, statements)
+        count(answers, pendingNotifications)
         let isForAll =
             isPlain
-            && event.statements.allSatisfy { statement in
-                !statement.countsUnread && statement.recipients.allSatisfy { answers[$0.notification] == .push }
+            && event.pendingNotifications.allSatisfy { pending in
+                !pending.countsUnread && pending.recipients.allSatisfy { answers[$0.notification] == .push }
             }
         guard !isForAll else { return .done(everything) }
         do {
             return .done(
-                try EventDraft.outbound(statements.flatMap { $0.notifications(answers, unread: unread) }))
+                try EventDraft.outbound(pendingNotifications.flatMap { $0.notifications(answers, unread: unread) }))
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }
@@ -154,19 +158,20 @@ struct EventDraft {
         }
     }
 
-    /// Apps and rules are the operator's words, so these labels are bounded.
+    /// Apps and rules come from the configuration, so these labels are bounded.
     ///
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users who are told at once |
-    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by what was decided at once |
-    private func count(_ answers: [UUID: Judgement.Answer], _ statements: [EventCase.Statement]) {
-        for statement in statements {
+    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users with an immediate push |
+    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by the answer of their first decision |
+    private func count(_ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification])
+    {
+        for pending in pendingNotifications {
             var counts: [String: Int] = [:]
-            for recipient in statement.recipients {
+            for recipient in pending.recipients {
                 if let answer = answers[recipient.notification] { counts[answer.word, default: 0] += 1 }
             }
-            let labels = [("app", statement.saying.app.rawValue), ("rule", statement.saying.rule)]
+            let labels = [("app", pending.rendered.app.rawValue), ("rule", pending.rendered.rule)]
             for (word, count) in counts {
                 Counter(label: "heliograph_rules_decisions_total", dimensions: labels + [("answer", word)])
                     .increment(by: count)
@@ -175,14 +180,14 @@ struct EventDraft {
             guard told > 0 else { continue }
             Counter(
                 label: "heliograph_rules_notified_users_total",
-                dimensions: labels + [("lane", statement.saying.lane.rawValue)]
+                dimensions: labels + [("lane", pending.rendered.lane.rawValue)]
             ).increment(by: told)
         }
     }
 }
 
 extension JSONValue {
-    /// How many elements all lists have together, those of inner values included.
+    /// The number of elements of all lists, nested lists included.
     fileprivate var listedElements: Int {
         switch self {
         case .array(let elements): elements.reduce(elements.count) { $0 + $1.listedElements }
@@ -193,7 +198,7 @@ extension JSONValue {
 }
 
 extension Reason {
-    fileprivate static let duplicate = Reason(code: "duplicate", detail: "the event was seen before and is dealt with")
+    fileprivate static let duplicate = Reason(code: "duplicate", detail: "the event was received before and is done")
     fileprivate static let expired = Reason(code: "expired", detail: "the event's expirytime has passed")
 
     fileprivate static func tooLarge(_ error: WireError) -> Reason {
@@ -205,7 +210,7 @@ extension Reason {
     }
 
     fileprivate static func unknownType(_ event: DomainEvent) -> Reason {
-        Reason(code: "unknown-type", detail: "the rule file of \(event.app) does not know this type of event")
+        Reason(code: "unknown-type", detail: "the rule file of \(event.app) does not list this event type")
     }
 
     fileprivate static func unrenderable(_ error: RenderError) -> Reason {

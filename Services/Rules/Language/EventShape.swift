@@ -1,11 +1,12 @@
 import PushProtocol
 
-/// What a rule file says about one event type: examples of its data. They tell the upstream what to send, and every rule
-/// is tried on them before it is taken.
+/// One event type of a rule file, described by examples of its data.
+///
+/// The examples are the contract with the publisher. The reader tests every rule on them.
 struct EventShape {
-    /// Objects, at least one.
+    /// JSON objects, at least one.
     var examples: [JSONValue]
-    /// The dotted path of every member of every example, elements of lists counting as one.
+    /// The dotted paths of all members in all examples. List elements have the path of their list.
     var paths: Set<String>
 
     init(examples: [JSONValue]) {
@@ -33,7 +34,7 @@ struct EventShape {
 }
 
 extension RuleFileReader {
-    /// The events an app knows, by type.
+    /// Reads `events`: the event types of the app.
     func events(_ field: Field) -> [String: EventShape]? {
         guard let members = members(field) else { return nil }
         var shapes: [String: EventShape] = [:]
@@ -45,18 +46,18 @@ extension RuleFileReader {
         let table = table(field, keys: ["about", "examples"], required: ["examples"])
         _ = table?["about"].map { text($0) }
         let list = table?["examples"].flatMap(list)
-        if list?.isEmpty == true { report(field, "“examples” needs at least one") }
+        if list?.isEmpty == true { report(field, "“examples” needs at least one example") }
         return EventShape(examples: list?.compactMap(example) ?? [])
     }
 
     private func example(_ field: Field) -> JSONValue? {
         guard let value = json(field) else { return nil }
         guard let members = value.object else {
-            report(field, "an example is an object, as an event's data is")
+            report(field, "an example must be an object, like an event's data")
             return nil
         }
         if members[Scope.attributes] != nil {
-            report(field, "“\(Scope.attributes)” is what rules call the event's own attributes; name it differently")
+            report(field, "“\(Scope.attributes)” is reserved for the event's attributes; rename this member")
         }
         return value
     }

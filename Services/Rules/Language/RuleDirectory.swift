@@ -1,12 +1,12 @@
 import Foundation
 
-/// The folder that holds the rule files, one an app.
+/// The folder of rule files, one file for each app.
 enum RuleDirectory {
-    /// The largest rule file that is read, in bytes: some 10,000 rules.
+    /// The maximum size of a rule file, in bytes; enough for some 10,000 rules.
     static let maximumFileSize = 4 * 1024 * 1024
 
-    /// Reads every file of a folder, or reports every mistake in all of them. Hidden files are passed over.
-    static func load(_ directory: String) throws(RuleFileError) -> RuleBook {
+    /// Reads all files of a folder, or throws all errors of all files. Ignores hidden files.
+    static func load(_ directory: String) throws(RuleFileError) -> RuleSets {
         guard let names = names(in: directory) else { throw refusal(directory, "the folder cannot be read") }
         guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
         var problems: [RuleProblem] = []
@@ -19,10 +19,10 @@ enum RuleDirectory {
             }
         }
         guard problems.isEmpty else { throw RuleFileError(problems: problems) }
-        return RuleBook(ruleSets)
+        return RuleSets(ruleSets)
     }
 
-    /// The bytes of every file of a folder, to tell whether anything has changed; `nil` when it cannot be read.
+    /// Returns the bytes of every file, for detecting changes; `nil` if the folder cannot be read.
     static func texts(_ directory: String) -> [String: Data?]? {
         names(in: directory).map { names in
             Dictionary(
@@ -36,7 +36,7 @@ enum RuleDirectory {
 
     private static func read(_ name: String, in directory: String) throws(RuleFileError) -> RuleSet {
         guard name.hasSuffix(".yaml") else {
-            throw refusal(name, "a rule file is named <app>.yaml; nothing else belongs here")
+            throw refusal(name, "not a rule file; this folder takes only files named <app>.yaml")
         }
         guard let data = FileManager.default.contents(atPath: "\(directory)/\(name)") else {
             throw refusal(name, "the file cannot be read")

@@ -9,9 +9,9 @@ enum RuleFile {
     ]
     static let required = ["app", "events", "rules"]
 
-    /// Reads a rule file, or reports every mistake in it.
+    /// Parses a rule file, or throws all errors in it.
     ///
-    /// - Parameter file: the file's name without its folder; it says which app the rules are for, and so does the file.
+    /// - Parameter file: the file's name without its folder. It must match `app` in the file.
     static func parse(_ text: String, file: String) throws(RuleFileError) -> RuleSet {
         let (ruleSet, reader) = read(text, file: file)
         guard let ruleSet, reader.problems.isEmpty else {
@@ -20,7 +20,7 @@ enum RuleFile {
         return ruleSet
     }
 
-    /// What a reading finds, and who has read: it knows every mistake, and which keys each mapping may have.
+    /// Returns the rules and the reader, which has all errors and the allowed keys of each mapping.
     static func read(_ text: String, file: String) -> (RuleSet?, RuleFileReader) {
         let reader = RuleFileReader(file: file)
         return (reader.compose(text).flatMap { reader.ruleSet($0, text: text) }, reader)
@@ -52,18 +52,18 @@ extension RuleFileReader {
         guard let table = table(root, keys: RuleFile.keys, required: RuleFile.required) else { return nil }
         let app = table["app"].flatMap { appID($0) }
         catalog = table["events"].flatMap { events($0) } ?? [:]
-        let house = self.house(table)
-        language = house.language
-        let rules = table["rules"].flatMap { ruleList($0, catalog, house) }
+        let defaults = self.defaults(table)
+        language = defaults.language
+        let rules = table["rules"].flatMap { ruleList($0, catalog, defaults) }
         let signals =
             (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])
             + (table["done"].map { done($0, catalog) } ?? [])
         let memberships = table["groups"].map { groups($0, catalog) } ?? []
-        // Examples are tried only on rules that are whole.
+        // The examples are tested only if the file has no other errors.
         guard let app, let rules, problems.isEmpty else { return nil }
         let ruleSet = RuleSet(
             app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
-            house: house, rules: rules, signals: signals, memberships: memberships)
+            defaults: defaults, rules: rules, signals: signals, memberships: memberships)
         check(ruleSet, against: catalog)
         checkSignals(ruleSet, against: catalog)
         return ruleSet
@@ -76,21 +76,21 @@ extension RuleFileReader {
             return nil
         }
         guard file == "\(name).yaml" else {
-            report(field, "the rules of “\(name)” belong into a file named \(name).yaml")
+            report(field, "the rules of “\(name)” belong in a file named \(name).yaml")
             return nil
         }
         return app
     }
 
     private func ruleList(
-        _ field: Field, _ catalog: [String: EventShape], _ house: HouseRules
+        _ field: Field, _ catalog: [String: EventShape], _ defaults: AppDefaults
     ) -> [Rule]? {
         members(field)?.compactMap { name, value in
             guard TemplateTag.isPath(name), !name.contains(".") else {
-                report(value, "a rule's name is of letters, digits, “_” and “-”")
+                report(value, "a rule's name has only letters, digits, “_” and “-”")
                 return nil
             }
-            return rule(value, name: name, catalog: catalog, house: house)
+            return rule(value, name: name, catalog: catalog, defaults: defaults)
         }
     }
 }
@@ -102,7 +102,7 @@ extension YamlError {
             .composer(let context, let problem, let mark, _):
             (mark.line, "not YAML: \([context?.text, problem].compactMap(\.self).joined(separator: " "))")
         case .duplicatedKeysInMapping(let names, let context):
-            (context.mark.line, "\(names.map { "“\($0)”" }.joined(separator: ", ")) stands here more than once")
+            (context.mark.line, "\(names.map { "“\($0)”" }.joined(separator: ", ")) occurs more than once")
         default: (1, "not YAML: \(self)")
         }
     }

@@ -2,13 +2,14 @@ import FoundationEssentials
 import PushProtocol
 
 extension RuleFileReader {
-    /// Tries every rule on the examples of its events: one that no example wakes is dead, and one that cannot say what it
-    /// should about an example cannot say it about an event either.
+    /// Tests every rule on the examples of its events.
+    ///
+    /// Reports rules that match no example, and rules that cannot be rendered for an example that they match.
     func check(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
         let tried = Self.withoutAttributes(ruleSet)
-        let awake = examples(in: catalog, thatWake: tried)
+        let matching = examples(in: catalog, matching: tried)
         for rule in ruleSet.rules {
-            guard let events = awake[rule.name] else {
+            guard let events = matching[rule.name] else {
                 let key = "rules.\(rule.name).when"
                 report(line: line(of: key), key: key, "none of the event's examples matches")
                 continue
@@ -25,31 +26,31 @@ extension RuleFileReader {
         }
     }
 
-    /// Asked of all rules at once, whose index spares trying each on the examples of all others.
+    /// Returns the matching examples of each rule. The rule set's index avoids testing every rule on every example.
     private func examples(
-        in catalog: [String: EventShape], thatWake ruleSet: RuleSet
+        in catalog: [String: EventShape], matching ruleSet: RuleSet
     ) -> [String: [DomainEvent]] {
-        var awake: [String: [DomainEvent]] = [:]
+        var matching: [String: [DomainEvent]] = [:]
         for (type, shape) in catalog.sorted(by: { $0.key < $1.key }) {
             for data in shape.examples {
                 let event = Self.event(type, data: data, app: ruleSet.app)
-                for rule in ruleSet.rules(for: event) { awake[rule.name, default: []].append(event) }
+                for rule in ruleSet.rules(for: event) { matching[rule.name, default: []].append(event) }
             }
         }
-        return awake
+        return matching
     }
 
-    /// Examples have data only, so what a rule asks of source and subject is not tried.
+    /// Returns the rules without conditions on source and subject, because examples have only data.
     private static func withoutAttributes(_ ruleSet: RuleSet) -> RuleSet {
         let rules = ruleSet.rules.map { rule in
             var rule = rule
             rule.when.attributes = nil
             return rule
         }
-        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: rules)
+        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], defaults: ruleSet.defaults, rules: rules)
     }
 
-    /// Tries on the examples what events tell about people.
+    /// Tests the events about users (`presence`, `reads`, `groups`, `done`) on their examples.
     func checkSignals(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
         for source in ruleSet.memberships {
             tryExamples(source.when, source.place, catalog, ruleSet.app, source.signal)

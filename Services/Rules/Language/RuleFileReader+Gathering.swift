@@ -1,7 +1,7 @@
 import PushProtocol
 import Yams
 
-// MARK: - What is not said at once
+// MARK: - schedule, dedupe, digest
 
 extension RuleFileReader {
     func schedule(_ field: Field, _ shapes: [EventShape], isSummedUp: Bool) -> Schedule? {
@@ -9,7 +9,7 @@ extension RuleFileReader {
             let at = table["at"].flatMap({ path($0, shapes) })
         else { return nil }
         if let after = table["after"], table["before"] != nil {
-            report(after, "it is either before or after that time")
+            report(after, "set only one of “before” and “after”")
         }
         var offset = Duration.zero
         if let before = table["before"].flatMap({ window($0, longest: Schedule.longest) }) { offset = .zero - before }
@@ -40,15 +40,16 @@ extension RuleFileReader {
             guard let window = window(after, longest: Digest.longestWindow) else { return nil }
             close = .after(window)
         case (nil, nil), (_?, _?):
-            report(field, "a digest is told either “at” a local time, once a day, or some time “after” the first")
+            report(field, "a digest needs either “at”, a local time, or “after”, a delay after the first item")
             return nil
         }
-        var digest = Digest(close: close, keep: kept, say: Rule.Wording())
+        var digest = Digest(close: close, keep: kept, say: Rule.MessageTemplate())
         digest.bucket = table["bucket"].flatMap { template($0, shapes) }
         digest.count = table["count"].flatMap { number($0, 2...Digest.highestCount) }
         digest.remains = table["remains"].flatMap { choice($0) } ?? .never
         digest.order = table["order"].flatMap { order($0, kept) }
-        digest.say = table["say"].flatMap { wording($0, [RuleFileReader.summaryShape(kept)]) } ?? Rule.Wording()
+        digest.say =
+            table["say"].flatMap { messageTemplate($0, [RuleFileReader.summaryShape(kept)]) } ?? Rule.MessageTemplate()
         check(digest, table)
         return digest
     }
@@ -58,10 +59,10 @@ extension RuleFileReader {
             report(say, "a summary needs a title or a body")
         }
         if case .daily = digest.close, let count = table["count"] {
-            report(count, "what is told at a time of the day is told once a day: it cannot be full before")
+            report(count, "“count” needs “after”: a digest with “at” is sent only at that time")
         }
         if case .after = digest.close, digest.remains == .told, let remains = table["remains"] {
-            report(remains, "without a time of the day it would be told again and again")
+            report(remains, "“remains: told” needs “at”: with “after”, the digest would repeat without end")
         }
     }
 
@@ -77,14 +78,14 @@ extension RuleFileReader {
     private func keep(_ field: Field, _ shapes: [EventShape]) -> [DataTemplate.Member]? {
         members(field)?.compactMap { name, value in
             guard TemplateTag.isPath(name), !name.contains(".") else {
-                report(value, "a name is of letters, digits, “_” and “-”")
+                report(value, "a name has only letters, digits, “_” and “-”")
                 return nil
             }
             return dataTemplate(value, shapes).map { DataTemplate.Member(name: name, value: $0) }
         }
     }
 
-    /// What a summary can speak of.
+    /// Returns the variables of a summary.
     private static func summaryShape(_ kept: [DataTemplate.Member]) -> EventShape {
         var shape = EventShape(examples: [])
         shape.paths = ["count", "one", "more", "items", "first", "last"]
@@ -92,26 +93,26 @@ extension RuleFileReader {
         return shape
     }
 
-    /// What cannot be meant.
+    /// Reports contradictions between `digest` and other keys.
     func checkGathering(_ policy: Rule.Policy, _ table: [String: Field]) {
-        if policy.surplus == .digest, policy.digest == nil, let surplus = table["surplus"] {
-            report(surplus, "“surplus: digest” needs a “digest” that it goes into")
+        if policy.overflow == .digest, policy.digest == nil, let overflow = table["surplus"] {
+            report(overflow, "“surplus: digest” needs a “digest”")
         }
-        guard policy.sumsUpAll else { return }
+        guard policy.digestsAll else { return }
         for key in ["mutes", "presence", "dedupe"] {
             if let field = table[key] {
-                report(field, "a summary is of many things: nobody is asked about each of them")
+                report(field, "a “digest” excludes “mutes”, “presence” and “dedupe”: its summary covers many items")
             }
         }
-        if policy.surplus == .hold, let surplus = table["surplus"] {
-            report(surplus, "what is summed up is not held: it can wait for the next summary in the inbox")
+        if policy.overflow == .hold, let overflow = table["surplus"] {
+            report(overflow, "a “digest” excludes “surplus: hold”; use “surplus: inbox”")
         }
     }
 
     func localTime(_ field: Field) -> LocalTime? {
         guard let text = text(field) else { return nil }
         guard let time = LocalTime(text) else {
-            report(field, "“\(text)” is not a time of the day such as 09:00")
+            report(field, "“\(text)” is not a time of day such as 09:00")
             return nil
         }
         return time

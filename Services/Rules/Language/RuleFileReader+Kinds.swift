@@ -4,14 +4,14 @@ import Yams
 // MARK: - say, for kinds that show no notification
 
 extension RuleFileReader {
-    /// What stands beside `aps`, and whether somebody forgot that `aps` is the kind's.
+    /// Reads `payload`: the members beside `aps`. Reports an `aps` member, because the kind sets `aps`.
     func payload(_ field: Field, _ shapes: [EventShape]) -> [DataTemplate.Member]? {
         guard case .object(let members)? = dataTemplate(field, shapes) else {
-            report(field, "expected keys with values: what stands beside “aps”")
+            report(field, "expected keys with values: the members beside “aps”")
             return nil
         }
         if members.contains(where: { $0.name == "aps" }) {
-            report(field, "“aps” follows from “as”; what stands here stands beside it")
+            report(field, "“as” sets “aps”; the payload has only the members beside it")
         }
         return members
     }
@@ -37,9 +37,9 @@ extension RuleFileReader {
             channel: table["input-push-channel"].flatMap { template($0, shapes) })
     }
 
-    /// What each event must have, and what it cannot (`push-protocols` A.7).
+    /// Checks the keys of each event (`Shared/Providers/ProviderFacts.md`, “The `aps` dictionary”).
     private func checkActivity(_ event: Activity.Event, _ field: Field, _ table: [String: Field]) {
-        let (needed, alien): ([String], [String]) =
+        let (needed, forbidden): ([String], [String]) =
             switch event {
             case .start: (["content-state", "attributes-type", "attributes"], ["dismissal-date"])
             case .update:
@@ -50,21 +50,21 @@ extension RuleFileReader {
             case .end: ([], ["attributes-type", "attributes", "input-push-token", "input-push-channel", "stale-date"])
             }
         for key in needed where table[key] == nil { report(field, "“event: \(event.rawValue)” needs “\(key)”") }
-        for key in alien {
+        for key in forbidden {
             if let value = table[key] { report(value, "“event: \(event.rawValue)” has no “\(key)”") }
         }
         if table["input-push-token"] != nil, let channel = table["input-push-channel"] {
-            report(channel, "an activity hears of changes by a token of its own or by a channel, not both")
+            report(channel, "set only one of “input-push-token” and “input-push-channel”")
         }
     }
 
-    /// An object, written out or one variable that is one.
+    /// Reads an object, or one variable whose value is an object.
     private func object(_ field: Field, _ shapes: [EventShape]) -> DataTemplate? {
         switch dataTemplate(field, shapes) {
         case .object(let members)?: return .object(members)
         case .value(let path, let filters)?: return .value(path: path, filters: filters)
         case .constant?, .text?, .array?:
-            report(field, "expected keys with values, as the app's own type has them, or one variable in quotes")
+            report(field, "expected keys with values, or one variable in quotes")
             return nil
         case nil: return nil
         }
@@ -82,13 +82,13 @@ extension RuleFileReader {
         }
     }
 
-    /// `{ at: game.ends_at, after: 5m }`; without `at` it is counted from when the event happened.
+    /// Reads `{ at: game.ends_at, after: 5m }`. Without `at`, the time of the event counts.
     private func moment(_ field: Field, _ shapes: [EventShape]) -> Activity.Moment? {
         guard let table = table(field, keys: ["at", "before", "after"]) else { return nil }
         var moment = Activity.Moment(at: table["at"].flatMap { path($0, shapes) })
-        if table.isEmpty { report(field, "it is “at” a time of the event, or some time “after” the event") }
+        if table.isEmpty { report(field, "set “at”, the path of a time, or “after”, a delay after the event") }
         if let after = table["after"], table["before"] != nil {
-            report(after, "it is either before or after that time")
+            report(after, "set only one of “before” and “after”")
         }
         if let before = table["before"].flatMap({ duration($0) }) { moment.offset = .zero - before }
         if let after = table["after"].flatMap({ duration($0) }) { moment.offset = after }
@@ -99,44 +99,44 @@ extension RuleFileReader {
 // MARK: - to
 
 extension RuleFileReader {
-    /// Whoever follows something at a provider.
+    /// Reads `channel`, `fcm-topic` or `fcm-condition`, whose subscribers only the provider knows.
     func following(_ field: Field, _ shapes: [EventShape]) -> Rule.Following? {
         let words = Rule.Following.What.allCases
         guard let table = table(field, keys: words.map(\.rawValue) + ["environment"]) else { return nil }
         let named = words.filter { table[$0.rawValue] != nil }
         guard let what = named.first, named.count == 1, let value = table[what.rawValue] else {
-            report(field, "it is one of \(words.map(\.rawValue).joined(separator: ", "))")
+            report(field, "set exactly one of \(words.map(\.rawValue).joined(separator: ", "))")
             return nil
         }
         guard let name = template(value, shapes) else { return nil }
         var following = Rule.Following(what: what, name: name)
         if let environment = table["environment"] {
-            if what != .channel { report(environment, "FCM has one environment; channels have two") }
+            if what != .channel { report(environment, "only a “channel” takes an “environment”") }
             following.environment = choice(environment) ?? .production
         }
         return following
     }
 }
 
-// MARK: - What does not fit together
+// MARK: - Checks across keys
 
 extension RuleFileReader {
-    /// Holds what a rule says, and to whom, against its kind.
+    /// Checks the rule's `say`, `how` and `to` against its kind.
     func checkKind(_ rule: Rule, _ field: Field) {
         checkPushType(rule)
-        checkWords(rule, field)
+        checkTexts(rule, field)
         checkFollowing(rule, field)
         let kind = rule.how.kind
         if rule.say.payload != nil, !kind.hasPayload {
-            reportSay(rule, "payload", "“as: \(kind.rawValue)” has no payload of its own; “data” is for the app")
+            reportSay(rule, "payload", "“as: \(kind.rawValue)” takes no “payload”; use “data”")
         }
         if rule.say.activity != nil, kind != .liveActivity {
-            reportSay(rule, "live-activity", "what is said to a Live Activity needs “as: live-activity” under “how”")
+            reportSay(rule, "live-activity", "“live-activity” needs “as: live-activity” under “how”")
         }
         if rule.how.scope != nil, kind.pushType == nil {
             report(
                 line: line(of: "\(field.path).how.scope"), key: "\(field.path).how.scope",
-                "a person has one token for what “as: \(kind.rawValue)” shows on a device: there is no “scope”")
+                "“as: \(kind.rawValue)” takes no “scope”: a device has one token for it")
         }
         switch kind {
         case .liveActivity: checkLiveActivity(rule, field)
@@ -145,7 +145,7 @@ extension RuleFileReader {
         case .mdm:
             checkPayload(rule, field, has: ["mdm"])
             if let payload = rule.say.payload, payload.count > 1 {
-                reportSay(rule, "payload", "a device is woken for its management by “mdm” alone")
+                reportSay(rule, "payload", "an MDM payload has only “mdm”")
             }
         case .alert, .silent, .badgeOnly, .voip, .pushToTalk, .location, .complication, .widgets, .controls: break
         }
@@ -156,16 +156,16 @@ extension RuleFileReader {
         report(line: line(of: key), key: key, problem)
     }
 
-    /// Two words for one thing would come to differ.
+    /// Reports an `apns-push-type` header, because `as` sets it.
     private func checkPushType(_ rule: Rule) {
         for name in rule.how.apns?.headers?.keys.sorted() ?? [] where name.lowercased() == "apns-push-type" {
             let key = "rules.\(rule.name).how.apns.headers.\(name)"
-            report(line: line(of: key), key: key, "the push type follows from “as” under “how”: “as: voip”")
+            report(line: line(of: key), key: key, "set the push type with “as” under “how”")
         }
     }
 
-    /// Words, and what belongs to words, where nothing is shown or it is shown otherwise.
-    private func checkWords(_ rule: Rule, _ field: Field) {
+    /// Reports texts and display options that the kind does not support.
+    private func checkTexts(_ rule: Rule, _ field: Field) {
         let kind = rule.how.kind
         guard kind.pushType != nil else { return }
         let words: [(String, Bool)] = [
@@ -174,15 +174,15 @@ extension RuleFileReader {
         ]
         let fitting: Set<String> =
             if kind == .liveActivity { ["title", "body"] } else if kind.isData { ["data", "deep-link"] } else { [] }
-        for (word, isSaid) in words where isSaid && !fitting.contains(word) {
+        for (word, isSet) in words where isSet && !fitting.contains(word) {
             reportSay(rule, word, "“as: \(kind.rawValue)” has no “\(word)”")
         }
-        let manner: [(String, Bool)] = [
+        let options: [(String, Bool)] = [
             ("sound", rule.how.sound != nil && kind != .liveActivity), ("category", rule.how.category != nil),
             ("thread", rule.how.thread != nil), ("badge", rule.how.badge != nil || rule.how.countsUnread),
             ("interruption-level", rule.how.interruptionLevel != nil),
         ]
-        for (word, isSaid) in manner where isSaid {
+        for (word, isSet) in options where isSet {
             let key = "\(field.path).how.\(word)"
             report(line: line(of: key), key: key, "“as: \(kind.rawValue)” has no “\(word)”")
         }
@@ -193,12 +193,12 @@ extension RuleFileReader {
             report(field, "“as: live-activity” needs “live-activity” under “say”")
             return
         }
-        let speaks = rule.say.title != nil || rule.say.body != nil
-        if activity.event == .start, !speaks {
+        let hasText = rule.say.title != nil || rule.say.body != nil
+        if activity.event == .start, !hasText {
             report(field, "a Live Activity starts with an alert: it needs a title or a body under “say”")
         }
-        if rule.how.sound != nil, !speaks {
-            report(field, "the sound of a Live Activity is its alert's: it needs a title or a body under “say”")
+        if rule.how.sound != nil, !hasText {
+            report(field, "the sound of a Live Activity belongs to its alert: it needs a title or a body under “say”")
         }
     }
 
@@ -217,36 +217,36 @@ extension RuleFileReader {
             guard kind == .liveActivity, rule.say.activity?.event != .start else {
                 report(
                     field,
-                    "a broadcast channel is for “as: live-activity” with “event: update” or “end”: it starts none")
+                    "a broadcast channel takes only “as: live-activity” with “event: update” or “event: end”")
                 return
             }
         case .topic, .condition:
             if kind != .alert, kind != .silent {
-                report(field, "FCM's topics are for “as: alert” and “as: silent”")
+                report(field, "FCM topics take only “as: alert” and “as: silent”")
             }
         }
         if rule.how.scope != nil || rule.how.countsUnread {
             report(
                 field,
-                "who follows something at a provider is not known here: there is no “scope”, and nothing “unread”")
+                "only the provider knows the recipients: “scope” and “badge: unread” are not available")
         }
     }
 
-    /// What a person may want of what cannot wait.
+    /// Checks the policy of a kind that is delivered immediately or not at all.
     func checkMomentary(_ rule: Rule, _ field: Field) {
         let fitting = ["type", "mutes", "presence", "caps", "quiet-hours", "dedupe", "report"]
         for (name, value) in members(field) ?? [] where !fitting.contains(name) {
-            report(value, "“as: \(rule.how.kind.rawValue)” is now or never: it is not held, summed up or kept")
+            report(value, "“as: \(rule.how.kind.rawValue)” is sent at once or not at all, so this key does not apply")
         }
         if rule.policy.presence == .thread {
             let key = "\(field.path).presence"
-            report(line: line(of: key), key: key, "“as: \(rule.how.kind.rawValue)” has no thread to look at")
+            report(line: line(of: key), key: key, "“as: \(rule.how.kind.rawValue)” has no thread; use “presence: app”")
         }
         switch rule.policy.quietHours {
         case .bypass, .inbox: break
         case .hold, .silent:
             let key = "\(field.path).quiet-hours"
-            report(line: line(of: key), key: key, "what is now or never is told in quiet hours (bypass) or not (inbox)")
+            report(line: line(of: key), key: key, "a kind that is sent at once takes only bypass or inbox")
         }
     }
 }

@@ -6,7 +6,7 @@ extension RuleFileReader {
         "prefix", "suffix", "equals-ignore-case", "wildcard", "anything-but", "numeric", "exists", "cidr",
     ]
 
-    /// A pattern as Amazon EventBridge writes it: nested keys that end in lists of what is accepted.
+    /// Reads a pattern in the syntax of Amazon EventBridge: nested keys that end in lists of accepted values.
     func pattern(_ field: Field) -> Pattern? {
         guard let members = members(field) else { return nil }
         guard !members.isEmpty else {
@@ -28,14 +28,14 @@ extension RuleFileReader {
 
     private func alternatives(_ field: Field) -> [Pattern] {
         guard let list = list(field) else { return [] }
-        if list.count < 2 { report(field, "$or needs at least two patterns to choose from") }
+        if list.count < 2 { report(field, "$or needs at least two patterns") }
         return list.compactMap { pattern($0) }
     }
 
-    /// What a field may be: a list of values and operators.
+    /// Reads the accepted values of a field: a list of values and operators.
     func matchers(_ field: Field) -> [Matcher]? {
         guard case .sequence = field.node else {
-            report(field, "what a field may be is a list, even of one: [value]")
+            report(field, "expected a list of accepted values, such as [value]")
             return nil
         }
         return oneOrMore(field)?.compactMap { matcher($0) }
@@ -45,7 +45,7 @@ extension RuleFileReader {
         guard case .mapping = field.node else { return scalar(field).map(Matcher.exact) }
         guard let members = members(field) else { return nil }
         guard members.count == 1, let (name, value) = members.first else {
-            report(field, "an operator stands alone: {prefix: …}")
+            report(field, "expected one operator, such as {prefix: …}")
             return nil
         }
         switch name {
@@ -60,7 +60,7 @@ extension RuleFileReader {
         default:
             let hint =
                 Suggestion.nearest(to: name, in: RuleFileReader.operators).map { "did you mean “\($0)”?" }
-                ?? "there are \(RuleFileReader.operators.joined(separator: ", "))"
+                ?? "the operators are \(RuleFileReader.operators.joined(separator: ", "))"
             report(value, "unknown operator; \(hint)")
             return nil
         }
@@ -79,7 +79,7 @@ extension RuleFileReader {
         return .exists(wanted)
     }
 
-    /// A text, or `{equals-ignore-case: text}`.
+    /// Reads a text, or `{equals-ignore-case: text}`.
     private func affix(_ field: Field, _ make: (String, Bool) -> Matcher) -> Matcher? {
         guard case .mapping = field.node else { return text(field).map { make($0, false) } }
         let key = "equals-ignore-case"
@@ -104,7 +104,7 @@ extension RuleFileReader {
         return .cidr(block)
     }
 
-    /// A value or a list of values; or one operator with a text or a list of texts.
+    /// Reads a value or a list of values, or one operator with a text or a list of texts.
     private func anythingBut(_ field: Field) -> Matcher? {
         guard case .mapping = field.node else {
             guard let values = oneOrMore(field) else { return nil }
@@ -127,7 +127,7 @@ extension RuleFileReader {
         return refused.isEmpty ? nil : .anythingBut(refused)
     }
 
-    /// `[">", 0, "<=", 5]`.
+    /// Reads pairs of comparison and number: `[">", 0, "<=", 5]`.
     private func numeric(_ field: Field) -> Matcher? {
         guard let list = list(field) else { return nil }
         guard !list.isEmpty, list.count.isMultiple(of: 2) else {

@@ -1,12 +1,12 @@
 import PushProtocol
 import Yams
 
-// MARK: - What a file says about everybody
+// MARK: - zone, language, types, caps
 
 extension RuleFileReader {
-    /// The members of a file that hold for all of its rules.
-    func house(_ table: [String: Field]) -> HouseRules {
-        HouseRules(
+    /// Reads the settings that apply to all rules of a file.
+    func defaults(_ table: [String: Field]) -> AppDefaults {
+        AppDefaults(
             zone: table["zone"].flatMap { zone($0) } ?? .utc,
             language: table["language"].flatMap { language($0) } ?? .english, types: table["types"].map(types) ?? [:],
             caps: table["caps"].map(caps) ?? [:])
@@ -39,7 +39,7 @@ extension RuleFileReader {
             let type = PreferenceType(
                 about: table["about"].flatMap { text($0) } ?? "", isOn: table["default"].flatMap(onOrOff) ?? true,
                 isCritical: table["critical"].flatMap(flag) ?? false)
-            if type.isCritical, !type.isOn { report(value, "a critical type cannot be off: nobody can switch it on") }
+            if type.isCritical, !type.isOn { report(value, "a critical type is always on; remove “default: off”") }
             types[name] = type
         }
         return types
@@ -68,7 +68,7 @@ extension RuleFileReader {
 
     private func isName(_ name: String, _ field: Field) -> Bool {
         if TemplateTag.isPath(name), !name.contains(".") { return true }
-        report(field, "a name is of letters, digits, “_” and “-”")
+        report(field, "a name has only letters, digits, “_” and “-”")
         return false
     }
 
@@ -79,7 +79,7 @@ extension RuleFileReader {
     }
 }
 
-// MARK: - What a rule says about its noise
+// MARK: - policy
 
 extension RuleFileReader {
     static let policyKeys = [
@@ -88,45 +88,45 @@ extension RuleFileReader {
         "dedupe", "report",
     ]
 
-    func policy(_ field: Field, _ shapes: [EventShape], _ house: HouseRules) -> Rule.Policy? {
+    func policy(_ field: Field, _ shapes: [EventShape], _ defaults: AppDefaults) -> Rule.Policy? {
         guard let table = table(field, keys: RuleFileReader.policyKeys) else { return nil }
         var policy = Rule.Policy()
-        policy.type = table["type"].flatMap { known($0, in: house.types.keys, "types") }
+        policy.type = table["type"].flatMap { known($0, in: defaults.types.keys, "types") }
         policy.mutes = table["mutes"].flatMap(oneOrMore)?.compactMap { template($0, shapes) } ?? []
         policy.presence = table["presence"].flatMap { choice($0) } ?? .ignored
-        policy.caps = table["caps"].flatMap(oneOrMore)?.compactMap { known($0, in: house.caps.keys, "caps") } ?? []
-        policy.surplus = table["surplus"].flatMap { choice($0) } ?? .inbox
+        policy.caps = table["caps"].flatMap(oneOrMore)?.compactMap { known($0, in: defaults.caps.keys, "caps") } ?? []
+        policy.overflow = table["surplus"].flatMap { choice($0) } ?? .inbox
         policy.quietHours = table["quiet-hours"].flatMap { choice($0) } ?? .hold
-        policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.usualHold
+        policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.defaultHold
         policy.inbox = table["inbox"].flatMap(flag) ?? true
         policy.item = table["item"].flatMap { template($0, shapes) }
         policy.schedule = table["schedule"].flatMap { schedule($0, shapes, isSummedUp: table["digest"] != nil) }
         policy.digest = table["digest"].flatMap { digest($0, shapes) }
         policy.dedupe = table["dedupe"].flatMap { dedupe($0, shapes) }
         policy.isReported = table["report"].flatMap(flag) ?? false
-        checkSense(policy, table, house)
+        checkSense(policy, table, defaults)
         checkGathering(policy, table)
         return policy
     }
 
-    /// What cannot be meant.
-    private func checkSense(_ policy: Rule.Policy, _ table: [String: Field], _ house: HouseRules) {
-        if let surplus = table["surplus"], policy.caps.isEmpty {
-            report(surplus, "without “caps” there is no surplus")
+    /// Reports keys of a policy that contradict each other.
+    private func checkSense(_ policy: Rule.Policy, _ table: [String: Field], _ defaults: AppDefaults) {
+        if let overflow = table["surplus"], policy.caps.isEmpty {
+            report(overflow, "“surplus” needs “caps”")
         }
         if let inbox = table["inbox"], !policy.inbox {
             let losing = policy.caps.isEmpty ? nil : "surplus"
-            if losing != nil, policy.surplus == .inbox {
-                report(inbox, "what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”")
+            if losing != nil, policy.overflow == .inbox {
+                report(inbox, "notifications over a cap would be lost; use “inbox: true” or “surplus: hold”")
             }
             if policy.quietHours == .inbox {
-                report(inbox, "what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”")
+                report(inbox, "notifications in quiet hours would be lost; use “hold” or “silent”")
             }
         }
-        guard let type = policy.type, house.types[type]?.isCritical == true else { return }
+        guard let type = policy.type, defaults.types[type]?.isCritical == true else { return }
         for key in ["mutes", "presence", "caps", "quiet-hours", "digest"] {
             if let field = table[key] {
-                report(field, "“\(type)” is critical: it is pushed past mutes, presence, caps and quiet hours")
+                report(field, "“\(type)” is critical, so this key does not apply")
             }
         }
     }

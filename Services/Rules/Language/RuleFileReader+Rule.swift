@@ -2,8 +2,8 @@ import PushProtocol
 import Yams
 
 extension RuleFileReader {
-    /// One rule, or `nil` when something without which it is none is wrong.
-    func rule(_ field: Field, name: String, catalog: [String: EventShape], house: HouseRules) -> Rule? {
+    /// Reads one rule; `nil` if a required part is invalid.
+    func rule(_ field: Field, name: String, catalog: [String: EventShape], defaults: AppDefaults) -> Rule? {
         let found = problems.count
         let keys = ["about", "when", "to", "say", "how", "policy"]
         guard let table = table(field, keys: keys, required: ["when", "to"]) else { return nil }
@@ -11,15 +11,15 @@ extension RuleFileReader {
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []
         let to = table["to"].flatMap { address($0, shapes) }
-        let say = table["say"].map { wording($0, shapes, isWhole: true) } ?? Rule.Wording()
-        let how = table["how"].map { manner($0, shapes) } ?? Rule.Manner()
-        let policy = table["policy"].map { self.policy($0, shapes, house) } ?? Rule.Policy()
+        let say = table["say"].map { messageTemplate($0, shapes, isWhole: true) } ?? Rule.MessageTemplate()
+        let how = table["how"].map { options($0, shapes) } ?? Rule.DeliveryOptions()
+        let policy = table["policy"].map { self.policy($0, shapes, defaults) } ?? Rule.Policy()
         guard let when, let to, let say, let how, let policy else { return nil }
         var rule = Rule(
             name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
             say: say, how: how, policy: policy)
-        if rule.noticeability == .momentary {
-            rule.policy.becomeMomentary(hasWordOnQuietHours: table["policy"].map(speaksOfQuiet) ?? false)
+        if rule.visibility == .momentary {
+            rule.policy.applyMomentaryDefaults(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
         }
         if problems.count == found {
             checkSense(rule, field)
@@ -30,22 +30,22 @@ extension RuleFileReader {
         return rule
     }
 
-    /// What is well-formed and yet cannot be meant.
+    /// Reports well-formed keys of a rule that contradict each other.
     private func checkSense(_ rule: Rule, _ field: Field) {
-        let speaks = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
+        let hasText = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
         switch rule.how.kind {
-        case .alert where rule.policy.sumsUpAll && rule.say != Rule.Wording():
-            report(field, "all of it is summed up, so only what the “digest” says is said: there is no “say” beside it")
-        case .alert where !rule.policy.sumsUpAll && rule.say.title == nil && rule.say.body == nil:
-            report(field, "an alert needs a title or a body under “say”; “as: silent” under “how” shows nothing")
-        case .silent where speaks:
+        case .alert where rule.policy.digestsAll && rule.say != Rule.MessageTemplate():
+            report(field, "a rule with a “digest” takes no “say” of its own: only the “say” of the “digest” is sent")
+        case .alert where !rule.policy.digestsAll && rule.say.title == nil && rule.say.body == nil:
+            report(field, "an alert needs a title or a body under “say”; or use “as: silent” under “how”")
+        case .silent where hasText:
             report(field, "a silent push shows nothing: it cannot have a title, a subtitle or a body")
         case .silent where rule.how.sound != nil || rule.how.interruptionLevel != nil:
-            report(field, "a silent push is not heard: it cannot have a sound or an interruption level")
+            report(field, "a silent push cannot have a sound or an interruption level")
         case .silent where rule.how.badge != nil:
-            report(field, "a silent push shows nothing: a badge alone is “as: badge-only”")
-        case .badgeOnly where speaks || rule.how.sound != nil || rule.how.interruptionLevel != nil:
-            report(field, "a badge is only a number: it cannot have words, a sound or an interruption level")
+            report(field, "a silent push cannot have a badge; use “as: badge-only”")
+        case .badgeOnly where hasText || rule.how.sound != nil || rule.how.interruptionLevel != nil:
+            report(field, "“as: badge-only” cannot have texts, a sound or an interruption level")
         case .badgeOnly
         where rule.how.badge == nil && !rule.how.countsUnread && rule.to.allSatisfy({ $0.badge == nil }):
             report(field, "“as: badge-only” needs a “badge”, under “how” or in “to”")
@@ -55,24 +55,24 @@ extension RuleFileReader {
         }
     }
 
-    private func speaksOfQuiet(_ policy: Field) -> Bool {
+    private func setsQuietHours(_ policy: Field) -> Bool {
         policy.node.mapping?.keys.contains { $0.scalar?.string == "quiet-hours" } ?? false
     }
 
-    /// What a rule that is not told in full needs, and what it would tell nevertheless.
+    /// Checks that a rule has a preview if, and only if, its privacy level needs one.
     private func checkPrivacy(_ rule: Rule, _ field: Field) {
-        let wordings = [rule.policy.sumsUpAll ? nil : rule.say, rule.policy.digest?.say].compactMap(\.self)
+        let wordings = [rule.policy.digestsAll ? nil : rule.say, rule.policy.digest?.say].compactMap(\.self)
         switch rule.how.privacy {
         case .full:
             if wordings.contains(where: { $0.preview != nil }) {
-                report(field, "a “preview” is pushed with “privacy: generic” or “id-only” under “how” only")
+                report(field, "a “preview” needs “privacy: generic” or “privacy: id-only” under “how”")
             }
         case .generic, .idOnly:
             if wordings.contains(where: { $0.preview?.title == nil && $0.preview?.body == nil }) {
-                report(field, "“privacy: \(rule.how.privacy.rawValue)” needs a “preview” that is pushed, under “say”")
+                report(field, "“privacy: \(rule.how.privacy.rawValue)” needs a “preview” under “say”")
             }
             if rule.how.kind != .alert {
-                report(field, "only an alert has a preview: “as: \(rule.how.kind.rawValue)” shows nothing")
+                report(field, "“as: \(rule.how.kind.rawValue)” has no preview: “privacy” needs “as: alert”")
             }
         }
     }
@@ -81,14 +81,14 @@ extension RuleFileReader {
         if rule.audience != nil || rule.following != nil {
             report(
                 field,
-                "who belongs to an audience is not known here, so nobody can be asked: there is no “policy”, and it is in no inbox; a “group” has both"
+                "the recipients are not known here: the rule takes no “policy” and has no inbox; use a “group” for both"
             )
-        } else if rule.noticeability == .momentary {
+        } else if rule.visibility == .momentary {
             checkMomentary(rule, field)
-        } else if rule.noticeability == .none {
-            report(field, "only what makes noise has a policy: “as: \(rule.how.kind.rawValue)” needs none here")
+        } else if rule.visibility == .none {
+            report(field, "“as: \(rule.how.kind.rawValue)” takes no policy here: it does not alert the user")
         } else if rule.policy.presence == .thread, rule.how.thread == nil {
-            report(field, "“presence: thread” needs the “thread” that this is about, under “how”")
+            report(field, "“presence: thread” needs a “thread” under “how”")
         }
     }
 }
@@ -125,7 +125,7 @@ extension RuleFileReader {
         return nil
     }
 
-    /// A pattern whose every field some example has, at the path that `place` makes of it.
+    /// Reads a pattern, and reports fields that no example has. `place` converts a field's path to a path in the event.
     func checkedPattern(_ field: Field, _ shapes: [EventShape], place: (String) -> String) -> Pattern? {
         guard let pattern = pattern(field) else { return nil }
         for path in pattern.paths {
@@ -157,7 +157,7 @@ extension RuleFileReader {
             } else if !names.isDisjoint(with: Rule.Following.What.allCases.map(\.rawValue)) {
                 guard let following = following(field, shapes) else { return nil }
                 if fields.count > 1 {
-                    report(field, "what is followed stands alone: the provider alone knows who follows it")
+                    report(field, "no other recipients can be added: only the provider knows the subscribers")
                 }
                 address.following = following
             } else if !names.isDisjoint(with: ["audience", "topic", "tag"]) {
@@ -165,7 +165,7 @@ extension RuleFileReader {
                     let audience = audienceSelector(table, shapes)
                 else { return nil }
                 if fields.count > 1 || table.count > 1 {
-                    report(field, "an audience stands alone: the registry alone knows who belongs to it")
+                    report(field, "no other recipients can be added: only the token registry knows the audience")
                 }
                 address.audience = audience
             } else {
@@ -176,7 +176,7 @@ extension RuleFileReader {
         return address
     }
 
-    /// Whom a rule addresses.
+    /// The recipients of a rule.
     private struct Address {
         var users: [Rule.Selector] = []
         var groups: [Rule.GroupSelector] = []
@@ -190,13 +190,13 @@ extension RuleFileReader {
         else { return nil }
         for key in ["where", "badge"] where table["id"] == nil {
             if let value = table[key] {
-                report(value, "“id” must say which field of each object is the user")
+                report(value, "set “id” to the field of each object that has the user id")
             }
         }
         return selector(users, table, shapes)
     }
 
-    /// The rest of what names users, given where they stand.
+    /// Reads the other keys of a selector. `users` is the path of the users.
     func selector(_ users: String, _ table: [String: Field], _ shapes: [EventShape]) -> Rule.Selector {
         Rule.Selector(
             users: users, id: table["id"].flatMap { path($0, shapes, below: users) },
@@ -206,7 +206,7 @@ extension RuleFileReader {
             except: table["except"].flatMap(oneOrMore)?.compactMap { path($0, shapes) } ?? [])
     }
 
-    /// The path of a field of the event, written without braces.
+    /// Reads the path of an event field, written without braces.
     func path(_ field: Field, _ shapes: [EventShape], below parent: String? = nil) -> String? {
         guard let path = text(field) else { return nil }
         guard TemplateTag.isPath(path) else {

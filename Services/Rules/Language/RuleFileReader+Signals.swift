@@ -2,26 +2,26 @@ import PushProtocol
 import Yams
 
 extension RuleFileReader {
-    /// How upstream tells that people are looking.
+    /// Reads `presence`: the events that report users with the app open.
     func presence(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
         sources(field, catalog, keys: ["event", "data", "user", "device", "viewing", "for", "gone"]) { table, shapes in
             let isGone = table["gone"].flatMap(flag) ?? false
             for key in ["viewing", "for"] where isGone {
-                if let value = table[key] { report(value, "who is gone views nothing") }
+                if let value = table[key] { report(value, "not allowed with “gone: true”") }
             }
-            let duration = table["for"].flatMap { lease($0) } ?? Signal.usualLease
+            let duration = table["for"].flatMap { lease($0) } ?? Signal.defaultLease
             return (isGone ? .gone : .present(for: duration), table["viewing"].flatMap { template($0, shapes) })
         }
     }
 
-    /// How upstream tells that people have read something.
+    /// Reads `reads`: the events that report users who read a thread.
     func reads(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
         sources(field, catalog, keys: ["event", "data", "user", "thread"]) { table, shapes in
             (.read, table["thread"].flatMap { template($0, shapes) })
         }
     }
 
-    /// How upstream tells that something need not be told any more.
+    /// Reads `done`: the events that cancel pending notifications of an item.
     func done(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
         sources(field, catalog, keys: ["event", "data", "item"], required: ["event", "item"]) { table, shapes in
             (.done, table["item"].flatMap { template($0, shapes) })
@@ -49,7 +49,7 @@ extension RuleFileReader {
     private func lease(_ field: Field) -> Duration? {
         guard let lease = duration(field) else { return nil }
         guard lease <= Signal.longestLease else {
-            report(field, "at most 10m: an app that is open says so again and again")
+            report(field, "at most 10m: an open app renews its presence")
             return nil
         }
         return lease

@@ -1,28 +1,30 @@
 import PushProtocol
 import Yams
 
-/// A node of a rule file, and the keys that lead to it.
+/// A node of a rule file, with the dotted path of its keys and its line.
 struct Field {
     let node: Node
     let path: String
     let line: Int
 }
 
-/// Reads the nodes of one rule file strictly. Every method reports what it does not like and answers `nil`, so that one
-/// reading finds every mistake. Made and used by one call of ``RuleFile/parse(_:file:)``.
+/// Reads the nodes of one rule file strictly.
+///
+/// Every method reports an error and returns `nil`, so that one pass finds all errors. One call of
+/// ``RuleFile/parse(_:file:)`` creates and uses a reader.
 final class RuleFileReader {
-    /// What an author forgets with a text that begins with a variable: to YAML, `{{` opens two mappings.
+    /// The error for an unquoted text that begins with a variable. YAML reads `{{` as two mappings.
     static let unquoted = "a text that begins with {{ must be quoted"
 
     let file: String
     private(set) var problems: [RuleProblem] = []
-    /// The keys that each mapping may have, by its path: what the JSON Schema for editors is held against.
+    /// The allowed keys of each mapping, by its path. A test compares them with the JSON Schema for editors.
     private(set) var tables: [String: [String]] = [:]
-    /// The events that the file describes, by type, once it was read.
+    /// The event types of the file, after `events` was read.
     var catalog: [String: EventShape] = [:]
-    /// That of the words that are read.
+    /// The language of the texts that are being read.
     var language = Language.english
-    /// The line of every field that was looked at, for what is found wrong later.
+    /// The line of every field read so far, for errors that are found later.
     private var lines: [String: Int] = [:]
 
     init(file: String) { self.file = file }
@@ -35,7 +37,7 @@ final class RuleFileReader {
         problems.append(RuleProblem(file: file, line: line, key: key, problem: problem))
     }
 
-    /// The line of the field at `path`, or of the nearest one around it.
+    /// Returns the line of the field at `path`, or of its nearest enclosing field.
     func line(of path: String) -> Int {
         var path = path[...]
         while true {
@@ -54,7 +56,7 @@ final class RuleFileReader {
 // MARK: - Mappings
 
 extension RuleFileReader {
-    /// The members of a mapping whose keys are the author's own names, in the order of the file.
+    /// Returns the members of a mapping that allows any keys, in file order.
     func members(_ field: Field) -> [(name: String, value: Field)]? {
         guard case .mapping(let mapping) = field.node else {
             report(field, "expected keys with values, not \(field.node.kind)")
@@ -62,7 +64,7 @@ extension RuleFileReader {
         }
         return mapping.compactMap { key, value in
             guard case .scalar(let scalar) = key else {
-                report(field, field.node.isBareTemplate ? RuleFileReader.unquoted : "a key must be a word")
+                report(field, field.node.isBareTemplate ? RuleFileReader.unquoted : "a key must be a text")
                 return nil
             }
             let path = field.path.isEmpty ? scalar.string : "\(field.path).\(scalar.string)"
@@ -70,7 +72,7 @@ extension RuleFileReader {
         }
     }
 
-    /// The members of a mapping that may have these keys and no others.
+    /// Returns the members of a mapping that allows only these keys.
     func table(_ field: Field, keys: [String], required: [String] = []) -> [String: Field]? {
         tables[field.path] = keys
         guard let members = members(field) else { return nil }
@@ -79,7 +81,7 @@ extension RuleFileReader {
             let meant = Suggestion.nearest(to: name, in: keys)
             let hint = meant.map { "did you mean “\($0)”?" } ?? "the keys here are \(keys.joined(separator: ", "))"
             report(value, "unknown key; \(hint)")
-            // What was misspelt is not missing as well.
+            // A misspelt key is not reported as missing too.
             if let meant { present.insert(meant) }
         }
         for name in required where !present.contains(name) { report(field, "“\(name)” is missing") }
@@ -100,7 +102,7 @@ extension RuleFileReader {
         }
     }
 
-    /// A list, or a single value standing for a list of itself.
+    /// Returns the elements of a list. A single value counts as a list with one element.
     func oneOrMore(_ field: Field) -> [Field]? {
         guard case .sequence = field.node else { return [field] }
         guard let elements = list(field) else { return nil }
@@ -122,7 +124,7 @@ extension RuleFileReader {
     func text(_ field: Field) -> String? {
         guard let value = scalar(field) else { return nil }
         guard case .string(let text) = value else {
-            report(field, "expected a text, not \(value.kind); quotes make it one")
+            report(field, "expected a text, not \(value.kind); put it in quotes")
             return nil
         }
         guard !text.isEmpty else {
@@ -141,20 +143,20 @@ extension RuleFileReader {
         return nil
     }
 
-    /// A whole number with a unit: `90s`, `30m`, `24h`, `7d`.
+    /// Reads a whole number with a unit: `90s`, `30m`, `24h`, `7d`.
     func duration(_ field: Field) -> Duration? {
         guard let value = scalar(field) else { return nil }
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86400]
         guard case .string(let text) = value, let unit = text.last.flatMap({ units[$0] }),
             let count = Int64(text.dropLast()), (1...1_000_000).contains(count)
         else {
-            report(field, "expected a number of s, m, h or d, such as 90s, 30m, 24h or 7d")
+            report(field, "expected a duration such as 90s, 30m, 24h or 7d")
             return nil
         }
         return .seconds(count * unit)
     }
 
-    /// Any JSON value; objects and lists may be written in YAML's own way.
+    /// Reads any JSON value, in JSON or YAML syntax.
     func json(_ field: Field) -> JSONValue? {
         switch field.node {
         case .scalar, .alias: return scalar(field)

@@ -1,8 +1,8 @@
-/// One mistake in a rule file, for the person who wrote it.
+/// One error in a rule file, with its place.
 struct RuleProblem: Hashable, Sendable, CustomStringConvertible {
     /// The file's name, without its folder.
     var file: String
-    /// From 1.
+    /// The line number; the first line is 1.
     var line: Int
     /// The dotted path of the key; empty for the file as a whole.
     var key: String
@@ -13,12 +13,12 @@ struct RuleProblem: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Every mistake in one or more rule files. Nothing of a set of files is taken while one of them is wrong.
+/// All errors in one or more rule files. A set of files with an error is rejected as a whole.
 struct RuleFileError: Error, Sendable, CustomStringConvertible {
     var problems: [RuleProblem]
 
     var description: String {
-        let count = problems.count == 1 ? "1 mistake" : "\(problems.count) mistakes"
+        let count = problems.count == 1 ? "1 error" : "\(problems.count) errors"
         return (["the rule files have \(count):"] + problems.map { "  \($0)" }).joined(separator: "\n")
     }
 }

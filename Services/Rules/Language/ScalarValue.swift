@@ -1,8 +1,9 @@
 import PushProtocol
 import Yams
 
-/// What a YAML scalar means in a rule file: YAML 1.2's core schema cut down to JSON. `yes`, `no`, `on` and `off` are
-/// texts, as are dates, times and whatever stands in quotes.
+/// Converts YAML scalars to JSON, by the core schema of YAML 1.2 reduced to JSON types.
+///
+/// `yes`, `no`, `on`, `off`, dates, times and quoted values are texts.
 enum ScalarValue {
     static func json(_ scalar: Node.Scalar) -> JSONValue {
         guard scalar.style == .plain, scalar.tag.rawValue != Tag.Name.str.rawValue else {
@@ -34,13 +35,13 @@ enum ScalarValue {
 }
 
 extension Node {
-    /// Whether this is what YAML makes of `{{variable}}` without quotes: a mapping whose key is a mapping.
+    /// Whether the node is an unquoted `{{variable}}`, which YAML reads as a mapping with a mapping as its key.
     var isBareTemplate: Bool {
         guard case .mapping(let mapping) = self, case .mapping = mapping.first?.key else { return false }
         return true
     }
 
-    /// For “expected …, not …”.
+    /// The name of the type in errors: “expected …, not …”.
     var kind: String {
         switch self {
         case .scalar(let scalar): ScalarValue.json(scalar).kind

@@ -3,61 +3,62 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// Decides who hears of events, and keeps that with everything that follows from it.
+/// Decides which users are notified of events, and stores the decisions with their effects.
 struct DecisionStore: Sendable {
     let pool: PostgresPool
-    /// What is let go at the end of quiet hours leaves spread over this time, so that a zone does not wake all at once.
-    var spread = DecisionStore.usualSpread
+    /// The end of quiet hours is spread over this time, to avoid a burst for each time zone.
+    var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
-    static let usualSpread = Duration.seconds(600)
+    static let defaultSpread = Duration.seconds(600)
 
-    /// What was decided about a batch.
-    struct Rulings: Sendable {
+    /// The decisions about a batch of events.
+    struct BatchDecisions: Sendable {
         /// By event.
         var answers: [UUID: Ruling] = [:]
-        /// How much people have not read, of those whose badge says so.
+        /// The unread counts of users whose badge shows them.
         var unread: [PersonKey: Int] = [:]
     }
 
-    /// What was decided about one event.
+    /// The decisions about one event.
     enum Ruling: Sendable {
-        /// Seen before, and nothing is left to do.
+        /// The event is known, and all its pushes have outcomes.
         case settled
-        /// By notification: what became of it when the event came first. Holds those that were decided then. And what is
-        /// said, with the members of its groups and in everybody's voice.
-        case decided([UUID: Judgement.Answer], [EventCase.Statement])
+        /// The answers of the event's first delivery, by notification. Then the notifications, with group members as
+        /// recipients and localized for each recipient.
+        case decided([UUID: RuleDecision.Answer], [EventCase.PendingNotification])
     }
 
-    /// What is known of an event that was seen before.
-    struct Memory {
+    /// The stored state of a known event.
+    struct KnownEvent {
         var isSettled = false
-        var answers: [UUID: Judgement.Answer] = [:]
-        /// By rule: whom it told.
+        var answers: [UUID: RuleDecision.Answer] = [:]
+        /// The recipients of each rule.
         var users: [String: [UserID]] = [:]
-        /// Rules whose people are told in steps, or were: that is not the event's affair any more.
-        var crowds: Set<String> = []
+        /// Rules with a fan-out, running or finished. ``FanOutStore`` handles their recipients.
+        var largeAudiences: Set<String> = []
     }
 
-    /// Decides a batch in one transaction. An event that was seen before is not decided again, and nobody is charged for
-    /// it again: what was decided is what is published.
+    /// Decides a batch of events in one transaction.
     ///
-    /// An event is settled when every notification that was to be pushed at once has an answer, which it can only have if
-    /// it was published. An event that was seen before and has a notification without an answer is not: its first
-    /// delivery may have ended between this commit and the broker's word, so it is to be published again, under the same
-    /// ids. What was held is not the event's affair any more.
+    /// A known event is not decided again, and its recipients' caps are not charged again. The stored decisions apply.
     ///
-    /// - Parameter events: each once.
-    func decide(_ events: [EventCase], now: Timestamp) async throws -> Rulings {
-        guard !events.isEmpty else { return Rulings() }
+    /// A known event is settled when every immediate push has an outcome, because an outcome proves that the push was
+    /// published. Without one, a process may have died between the commit and the publisher confirm. The event is then
+    /// published again under the same ids. ``HeldStore`` publishes held notifications.
+    ///
+    /// - Parameter events: without duplicates.
+    func decide(_ events: [EventCase], now: Timestamp) async throws -> BatchDecisions {
+        guard !events.isEmpty else { return BatchDecisions() }
         return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
-                try await transaction.execute(Turn.decisions.shared)
+                try await transaction.execute(AdvisoryLock.decisions.shared)
                 let rows = try await transaction.query(DecisionStore.insert(events.map(\.record)))
                 let new = try rows.keys
-                // Hardly ever: an event that somebody asked to be forgotten after.
+                // Rare: a user was erased after one of the events happened.
                 let isLate = try rows.first?.decode(Bool.self, at: 1) ?? false
                 var events = events
                 if isLate { events = try await transaction.withoutErased(events) }
@@ -65,123 +66,127 @@ struct DecisionStore: Sendable {
                 try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
                 var present: [EventCase] = []
                 for event in events where seen[event.record.key]?.isSettled != true { present.append(event) }
-                let crowds = try await gatherMembers(&present, seen, transaction)
-                try await transaction.open(crowds)
+                let largeAudiences = try await gatherMembers(&present, seen, transaction)
+                try await transaction.open(largeAudiences)
                 if isLate { present = try await transaction.withoutErased(present) }
                 return try await decide(present, new: new, seen, transaction, now: now)
             }
         }
     }
 
-    /// Puts the members of groups among the recipients: those who belong to it now or, for an event that was seen before,
-    /// those who were told then. Statements to too many are taken out.
+    /// Adds group members to the recipients: the present members or, for a known event, the recipients of its first
+    /// delivery. Removes notifications with more recipients than ``LargeAudience/threshold``.
     ///
-    /// - Returns: what was taken out of events that were not seen before.
+    /// - Returns: the removed notifications of new events.
     private func gatherMembers(
-        _ events: inout [EventCase], _ seen: [UUID: Memory], _ transaction: PostgresTransaction
-    ) async throws -> [Crowd] {
-        var crowds: [Crowd] = []
+        _ events: inout [EventCase], _ seen: [UUID: KnownEvent], _ transaction: PostgresTransaction
+    ) async throws -> [LargeAudience] {
+        var largeAudiences: [LargeAudience] = []
         let fresh = events.filter { seen[$0.record.key] == nil }.flatMap { event in
-            event.statements.flatMap { statement in
-                statement.circles.map { GroupKey(app: event.record.app, group: $0.group) }
+            event.pendingNotifications.flatMap { pending in
+                pending.groupReferences.map { GroupKey(app: event.record.app, group: $0.group) }
             }
         }
-        let members = try await transaction.members(of: Set(fresh), atMost: Crowd.threshold + 1, logger)
+        let members = try await transaction.members(of: Set(fresh), atMost: LargeAudience.threshold + 1, logger)
         for index in events.indices {
             let record = events[index].record
             let memory = seen[record.key]
-            events[index].statements = events[index].statements.compactMap { statement in
-                if memory?.crowds.contains(statement.saying.rule) == true { return nil }
-                let groups = statement.circles.map { circle in
-                    (circle, members[GroupKey(app: record.app, group: circle.group), default: []])
+            events[index].pendingNotifications = events[index].pendingNotifications.compactMap { pending in
+                if memory?.largeAudiences.contains(pending.rendered.rule) == true { return nil }
+                let groups = pending.groupReferences.map { groupReference in
+                    (groupReference, members[GroupKey(app: record.app, group: groupReference.group), default: []])
                 }
-                let count = groups.reduce(statement.recipients.count) { $0 + $1.1.count }
-                if memory == nil, count > Crowd.threshold {
-                    crowds.append(
-                        Crowd(
-                            event: events[index].event, rule: statement.saying.rule, arrivedAt: record.arrivedAt,
-                            named: statement.recipients.count, circles: Set(statement.circles.map(\.group))))
+                let count = groups.reduce(pending.recipients.count) { $0 + $1.1.count }
+                if memory == nil, count > LargeAudience.threshold {
+                    largeAudiences.append(
+                        LargeAudience(
+                            event: events[index].event, rule: pending.rendered.rule, arrivedAt: record.arrivedAt,
+                            named: pending.recipients.count, groupReferences: Set(pending.groupReferences.map(\.group)))
+                    )
                     return nil
                 }
-                guard !statement.circles.isEmpty else { return statement }
-                return statement.joined(
-                    by: memory?.users[statement.saying.rule]
-                        ?? groups.flatMap { circle, members in members.filter(circle.takes).map(\.user) })
+                guard !pending.groupReferences.isEmpty else { return pending }
+                return pending.joined(
+                    by: memory?.users[pending.rendered.rule]
+                        ?? groups.flatMap { groupReference, members in members.filter(groupReference.takes).map(\.user)
+                        })
             }
         }
-        return crowds
+        return largeAudiences
     }
 
-    /// Decides about a part of a crowd, or finds the words for what was decided.
+    /// Decides one step of a fan-out, or restores the notifications of a decided step.
     func decide(
-        _ event: EventCase, _ memory: Memory?, _ transaction: PostgresTransaction, now: Timestamp
-    ) async throws -> Rulings {
+        _ event: EventCase, _ memory: KnownEvent?, _ transaction: PostgresTransaction, now: Timestamp
+    ) async throws -> BatchDecisions {
         let key = event.record.key
         return try await decide(
             [event], new: memory == nil ? [key] : [], memory.map { [key: $0] } ?? [:], transaction, now: now)
     }
 
-    /// Decides about events that nobody has decided about, and finds the words for those that somebody has.
+    /// Decides new events, and restores the notifications of known events.
     private func decide(
-        _ events: [EventCase], new: Set<UUID>, _ seen: [UUID: Memory], _ transaction: PostgresTransaction,
+        _ events: [EventCase], new: Set<UUID>, _ seen: [UUID: KnownEvent], _ transaction: PostgresTransaction,
         now: Timestamp
-    ) async throws -> Rulings {
-        var rulings = Rulings()
-        for (key, memory) in seen where memory.isSettled { rulings.answers[key] = .settled }
+    ) async throws -> BatchDecisions {
+        var batchDecisions = BatchDecisions()
+        for (key, memory) in seen where memory.isSettled { batchDecisions.answers[key] = .settled }
         let fresh = events.filter { new.contains($0.record.key) }
         let news = try await transaction.news(of: fresh, now: now)
-        let revoiced = events.filter { !new.contains($0.record.key) }.flatMap { event in
-            event.statements.contains { $0.voices != nil } ? event.asked : []
+        let relocalized = events.filter { !new.contains($0.record.key) }.flatMap { event in
+            event.pendingNotifications.contains { $0.localizer != nil } ? event.asked : []
         }
         var people = try await transaction.people(
-            asked: fresh.flatMap(\.asked) + revoiced, charged: fresh.flatMap(\.charged),
+            asked: fresh.flatMap(\.asked) + relocalized, charged: fresh.flatMap(\.charged),
             watched: fresh.flatMap(\.watched), now: now, logger)
         try await transaction.told(fresh, &people, now: now)
-        var writes = RulingWrites(decidedAt: now)
+        var writes = DecisionWrites(decidedAt: now)
         for var event in events {
-            event.statements = event.statements.flatMap { $0.voiced(people) }
+            event.pendingNotifications = event.pendingNotifications.flatMap { $0.localized(people) }
             let key = event.record.key
             if let memory = seen[key] {
-                rulings.answers[key] = .decided(memory.answers, event.statements)
+                batchDecisions.answers[key] = .decided(memory.answers, event.pendingNotifications)
                 continue
             }
-            let decisions = event.judge(&people, news, now: now)
+            let decisions = event.decide(&people, news, now: now)
             writes.read(event)
             writes.add(event, decisions, people, spread: spread)
-            rulings.answers[key] = .decided(
-                Dictionary(decisions.map { ($0.notification, $0.judgement.answer) }) { first, _ in first },
-                event.statements)
+            batchDecisions.answers[key] = .decided(
+                Dictionary(decisions.map { ($0.notification, $0.decision.answer) }) { first, _ in first },
+                event.pendingNotifications)
         }
         for key in Set(fresh.flatMap(\.charged)) {
-            writes.logs[key] = people[key]?.logs
-            writes.told[key] = people[key]?.told
+            writes.capHistory[key] = people[key]?.capHistory
+            writes.dedupeUntil[key] = people[key]?.dedupeUntil
         }
         try await transaction.keep(writes, people, now: now)
-        rulings.unread = try await transaction.unread(Set(events.flatMap(\.counted)))
-        return rulings
+        batchDecisions.unread = try await transaction.unread(Set(events.flatMap(\.counted)))
+        return batchDecisions
     }
 
-    /// What was decided about events that were seen before.
-    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: Memory] {
+    /// Reads the stored state of known events.
+    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: KnownEvent] {
         guard !keys.isEmpty else { return [:] }
-        var memories = Dictionary(uniqueKeysWithValues: keys.map { ($0, Memory()) })
+        var memories = Dictionary(uniqueKeysWithValues: keys.map { ($0, KnownEvent()) })
         for row in try await transaction.query(DecisionStore.decisions(Array(keys))) {
             let until = try row.decode(Date?.self, at: 3).map(Timestamp.init)
             let key = try row.decode(UUID.self, at: 0)
-            memories[key, default: Memory()].answers[try row.decode(UUID.self, at: 1)] =
-                Judgement.Answer(word: try row.decode(String.self, at: 2), until: until)
-            memories[key, default: Memory()].users[try row.decode(String.self, at: 4), default: []]
+            memories[key, default: KnownEvent()].answers[try row.decode(UUID.self, at: 1)] =
+                RuleDecision.Answer(word: try row.decode(String.self, at: 2), until: until)
+            memories[key, default: KnownEvent()].users[try row.decode(String.self, at: 4), default: []]
                 .append(try row.decode(UserID.self, at: 5))
         }
-        for (key, rules) in try await transaction.crowds(of: keys) { memories[key, default: Memory()].crowds = rules }
+        for (key, rules) in try await transaction.largeAudiences(of: keys) {
+            memories[key, default: KnownEvent()].largeAudiences = rules
+        }
         for key in try await transaction.query(DecisionStore.settled(Array(keys))).keys {
-            memories[key, default: Memory()].isSettled = true
+            memories[key, default: KnownEvent()].isSettled = true
         }
         return memories
     }
 
-    /// In the order of the keys, so that two batches with the same events wait for each other and do not deadlock. Answers
-    /// which are new, and whether somebody was forgotten after one of them had happened.
+    /// Inserts events in key order, so that two batches with the same events wait for each other and do not deadlock.
+    /// Returns the keys of new events, and whether a user was erased after the oldest event.
     private static func insert(_ events: [EventRecord]) -> SQL {
         let oldest = events.map(\.occurredAt).min() ?? Timestamp(milliseconds: 0)
         return """
@@ -198,12 +203,12 @@ struct DecisionStore: Sendable {
     private static func decisions(_ events: [UUID]) -> SQL {
         """
         SELECT event, notification, answer, until, rule, user_id FROM rules.decision
-        WHERE event = ANY(\(events)) AND step = 0 AND \(isOfNoCrowd) ORDER BY user_id
+        WHERE event = ANY(\(events)) AND step = 0 AND \(isNotFanOut) ORDER BY user_id
         """
     }
 
-    /// What is told in steps is published by whoever takes them.
-    private static let isOfNoCrowd: SQL = """
+    /// Excludes the decisions of fan-outs.
+    private static let isNotFanOut: SQL = """
         NOT EXISTS (SELECT FROM rules.crowd WHERE (crowd.event, crowd.rule) = (decision.event, decision.rule))
         """
 
@@ -211,7 +216,7 @@ struct DecisionStore: Sendable {
         """
         SELECT key FROM rules.event WHERE key = ANY(\(keys)) AND NOT EXISTS (
             SELECT FROM rules.decision WHERE decision.event = event.key AND step = 0 AND answer LIKE 'push%'
-                AND \(isOfNoCrowd) AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
+                AND \(isNotFanOut) AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
         """
     }
 }

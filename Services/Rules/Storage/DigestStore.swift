@@ -3,41 +3,43 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// Buckets, and what becomes of them when they close.
+/// Closes digest buckets.
 struct DigestStore: Sendable {
-    /// The most that are looked at at once.
+    /// The maximum number of buckets that one call closes.
     static let batch = 200
 
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// A summary that could not be written, and why: its items are gone.
+    /// A digest that could not be rendered. Its items are gone.
     struct Failure: Sendable {
         var app: AppID
         var error: RenderError
     }
 
-    /// Closes the buckets that are due: what they come to is put where what waits is, due now, and judged there like
-    /// everything else. Any number of processes may do this. A bucket or an item that cannot be read, and a bucket that
-    /// cannot be closed, is marked as dead (``DeadRow``), and the others go on.
+    /// Closes the due buckets. Each digest becomes a held notification that is due now.
     ///
-    /// - Returns: how many were looked at.
-    func close(by book: RuleBook, now: Timestamp) async throws -> (taken: Int, failures: [Failure]) {
+    /// Any number of processes may run it. A bucket or an item that cannot be read, or a bucket that cannot be closed,
+    /// is marked as dead (``DeadRow``) and does not block the others.
+    ///
+    /// - Returns: the number of buckets processed, and the failures.
+    func close(by ruleSets: RuleSets, now: Timestamp) async throws -> (taken: Int, failures: [Failure]) {
         let due = DigestRows.due(now)
         let parts = try await Outage.ofDatabase {
             try await isolatingRows(
-                pool, logger, batch: { try await close(due, by: book, now: now) },
+                pool, logger, batch: { try await close(due, by: ruleSets, now: now) },
                 keys: { try await pool.query(DigestRows.keys(due)).map { try DigestRows.names($0) } },
-                alone: { names in try await close(DigestRows.due(now, only: names), by: book, now: now) },
+                alone: { names in try await close(DigestRows.due(now, only: names), by: ruleSets, now: now) },
                 dead: { DeadRow(table: .digest, app: $0[0], key: $0, reason: .failed) })
         }
         return (parts.reduce(0) { $0 + $1.taken }, parts.flatMap(\.failures))
     }
 
     private func close(
-        _ which: SQL, by book: RuleBook, now: Timestamp
+        _ which: SQL, by ruleSets: RuleSets, now: Timestamp
     ) async throws -> (taken: Int, failures: [Failure]) {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(DigestRows.select(which))
@@ -49,19 +51,19 @@ struct DigestStore: Sendable {
                     dead.append(DeadRow(table: .digest, app: names[0], key: names, reason: .unreadable))
                 }
             }
-            try await transaction.bury(dead, logger)
+            try await transaction.markDead(dead, logger)
             guard !buckets.isEmpty else { return (rows.count, []) }
             let keys = buckets.map(\.key)
             let items = try await items(of: keys, transaction)
             let people = try await transaction.people(
                 asked: keys.map(\.person), charged: [], watched: [], now: now, logger)
-            var writes = RulingWrites(decidedAt: now)
+            var writes = DecisionWrites(decidedAt: now)
             var failures: [Failure] = []
             for index in buckets.indices {
                 buckets[index].bucket.items = items[buckets[index].key] ?? []
                 let settings = people[buckets[index].key.person]?.settings ?? PersonalSettings()
                 do throws(RenderError) {
-                    try buckets[index].close(by: book, settings, &writes, now: now)
+                    try buckets[index].close(by: ruleSets, settings, &writes, now: now)
                 } catch {
                     failures.append(Failure(app: buckets[index].key.person.app, error: error))
                 }
@@ -85,7 +87,7 @@ struct DigestStore: Sendable {
                 dead.append(DeadRow(table: .digestItem, app: names[0], key: names, reason: .unreadable))
             }
         }
-        try await transaction.bury(dead, logger)
+        try await transaction.markDead(dead, logger)
         return items
     }
 }
@@ -98,13 +100,13 @@ extension Bucket.Item {
             event: try row.decode(UUID.self, at: 5), correlation: try row.decode(String.self, at: 6),
             values: try WireCoding.decodeStored(JSONValue.self, from: try row.decode(String.self, at: 7)),
             saidAt: Timestamp(try row.decode(Date.self, at: 8)), from: Timestamp(try row.decode(Date.self, at: 9)),
-            end: try row.decode(Date?.self, at: 10).map(Timestamp.init), isTold: try row.decode(Bool.self, at: 11),
+            end: try row.decode(Date?.self, at: 10).map(Timestamp.init), wasSent: try row.decode(Bool.self, at: 11),
             step: Int(try row.decode(Int32.self, at: 12)))
     }
 }
 
 extension DigestStore {
-    /// A bucket that is due, and what becomes of it.
+    /// A due bucket, and the result of its close.
     struct Row: Sendable {
         var key: BucketKey
         var rule: String
@@ -119,9 +121,9 @@ extension DigestStore {
         }
 
         init(_ row: PostgresRow) throws {
-            var last: DigestTime.Occasion?
+            var last: DigestTime.Occurrence?
             if let day = try row.decode(Int32?.self, at: 5), let at = try row.decode(Date?.self, at: 6) {
-                last = DigestTime.Occasion(date: LocalDate(dayNumber: Int(day)), at: Timestamp(at))
+                last = DigestTime.Occurrence(date: LocalDate(dayNumber: Int(day)), at: Timestamp(at))
             }
             self.init(
                 key: try DigestRows.key(row), rule: try row.decode(String.self, at: 3),
@@ -129,77 +131,78 @@ extension DigestStore {
         }
 
         mutating func close(
-            by book: RuleBook, _ settings: PersonalSettings, _ writes: inout RulingWrites, now: Timestamp
+            by ruleSets: RuleSets, _ settings: PersonalSettings, _ writes: inout DecisionWrites, now: Timestamp
         ) throws(RenderError) {
-            guard let set = book.ruleSets[key.person.app], let rule = set.rule(named: rule),
+            guard let set = ruleSets.ruleSets[key.person.app], let rule = set.rule(named: rule),
                 let digest = rule.policy.digest
             else {
                 closing = Bucket.Closing(last: bucket.last, gone: bucket.items, plannedAt: now)
-                writes.decisions += bucket.items.filter { !$0.isTold }.map { decided($0, .drop, .ruleGone, nil) }
+                writes.decisions += bucket.items.filter { !$0.wasSent }.map { decided($0, .drop, .ruleGone, nil) }
                 return
             }
-            closing = bucket.close(digest, settings, zone: set.house.zone, now: now)
+            closing = bucket.close(digest, settings, zone: set.defaults.zone, now: now)
             guard let latest = closing.told.max(by: { $0.saidAt < $1.saidAt }) else { return }
-            writes.decisions += closing.told.filter { !$0.isTold }
+            writes.decisions += closing.told.filter { !$0.wasSent }
                 .map { decided($0, .digest, .summedUp, set.version) }
-            let saying: Saying
+            let rendered: RenderedNotification
             do {
-                saying = try rule.saying(closing, digest, settings, set, key, latest, now: now)
+                rendered = try rule.rendered(closing, digest, settings, set, key, latest, now: now)
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
             }
-            writes.sayings.append(saying)
+            writes.renderedNotifications.append(rendered)
             writes.held.append(
-                RulingWrites.Held(
-                    notification: DerivedID.uuid5(saying.id, ["to", key.person.user.rawValue]), person: key.person,
-                    rule: rule.name, saying: saying.id, event: latest.event, kind: .summary, dueAt: now,
-                    isKept: !(rule.policy.inbox && rule.policy.sumsUpAll)))
+                DecisionWrites.Held(
+                    notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]), person: key.person,
+                    rule: rule.name, rendered: rendered.id, event: latest.event, kind: .summary, dueAt: now,
+                    isKept: !(rule.policy.inbox && rule.policy.digestsAll)))
             if rule.policy.isReported {
                 writes.reports.append(
-                    RulingWrites.Report(
-                        notification: DerivedID.uuid5(saying.id, ["to", key.person.user.rawValue]),
+                    DecisionWrites.Report(
+                        notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]),
                         person: key.person, rule: rule.name, correlation: latest.correlation))
             }
         }
 
         private func decided(
-            _ item: Bucket.Item, _ answer: Judgement.Answer, _ reason: Judgement.Cause, _ ruleSet: UUID?
-        ) -> Ruled {
-            Ruled(
+            _ item: Bucket.Item, _ answer: RuleDecision.Answer, _ reason: RuleDecision.Cause, _ ruleSet: UUID?
+        ) -> DecisionRecord {
+            DecisionRecord(
                 notification: item.notification, step: item.step, event: item.event, rule: rule, person: key.person,
-                judgement: Judgement(answer: answer, reason: reason), ruleSet: ruleSet)
+                decision: RuleDecision(answer: answer, reason: reason), ruleSet: ruleSet)
         }
     }
 }
 
 extension Rule {
-    /// The summary of a closing bucket. Its id follows from the date or, without one, from the items that no summary had
-    /// before. Two summaries of one bucket may have the same latest item, since a bucket may count earlier items again.
-    fileprivate func saying(
+    /// Renders the digest of a closing bucket. Its id follows from the date or, for digests after a window, from the
+    /// new items. The latest item does not identify it: a bucket may count earlier items again.
+    fileprivate func rendered(
         _ closing: Bucket.Closing, _ digest: Digest, _ settings: PersonalSettings, _ set: RuleSet, _ key: BucketKey,
         _ latest: Bucket.Item, now: Timestamp
-    ) throws(PlacedProblem) -> Saying {
-        let voice = Voice(
-            language: set.house.language(for: settings, among: digest.say.translations.keys, exactly: true),
-            zone: settings.zone ?? set.house.zone)
-        var utterance = try summary(digest, of: closing.told.map(\.values), voice, house: set.house.language)
+    ) throws(PlacedProblem) -> RenderedNotification {
+        let localization = Localization(
+            language: set.defaults.language(for: settings, among: digest.say.translations.keys, exactly: true),
+            zone: settings.zone ?? set.defaults.zone)
+        var renderedText = try summary(
+            digest, of: closing.told.map(\.values), localization, defaults: set.defaults.language)
         let bucket = DerivedID.uuid5(DerivedID.namespace, ["bucket", key.person.app.rawValue, key.bucket])
         let occasion =
             switch digest.close {
             case .daily: closing.last?.date.description ?? ""
             case .after:
                 DerivedID.uuid5(
-                    bucket, "items", ids: closing.told.filter { !$0.isTold }.map(\.notification)
+                    bucket, "items", ids: closing.told.filter { !$0.wasSent }.map(\.notification)
                 ).uuidString
             }
-        // The next one replaces it on the screen.
-        if utterance.content.collapseKey == nil {
-            utterance.content.collapseKey = bucket.uuidString.lowercased()
-            utterance.preview?.collapseKey = utterance.content.collapseKey
+        // The next digest replaces this one on the screen.
+        if renderedText.content.collapseKey == nil {
+            renderedText.content.collapseKey = bucket.uuidString.lowercased()
+            renderedText.preview?.collapseKey = renderedText.content.collapseKey
         }
-        return Saying(
+        return RenderedNotification(
             id: DerivedID.uuid5(bucket, ["digest", key.person.user.rawValue, occasion]), app: key.person.app,
-            rule: name, lane: how.lane, content: utterance.content, preview: utterance.preview, mutes: [],
+            rule: name, lane: how.lane, content: renderedText.content, preview: renderedText.preview, mutes: [],
             expiresAt: how.expiresAfter.map { now + $0 }, delivery: how.delivery, correlation: latest.correlation,
             traceparent: nil)
     }

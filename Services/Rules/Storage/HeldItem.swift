@@ -2,9 +2,9 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Something that waits, or is leaving, and what becomes of it.
+/// A held notification, or one that is released and not yet published.
 struct HeldItem: Sendable {
-    var saying: Saying
+    var rendered: RenderedNotification
     var recipient: Notification.Recipient
     var event: UUID
     var since: Timestamp
@@ -13,80 +13,82 @@ struct HeldItem: Sendable {
     var kind: HeldKind
     var item: String?
     var saidAt: Timestamp?
-    /// Whether the inbox has it, or never will.
+    /// Whether the inbox has the notification, or never gets it.
     var isKept: Bool
     var entry: Digest.Entry?
-    /// What it was let go with.
-    var leaving: Judgement.Answer?
-    /// When it is judged again; `nil` when it is leaving.
+    /// The answer that released it; `nil` while it is held.
+    var leaving: RuleDecision.Answer?
+    /// When it is decided again; `nil` once it is released.
     var dueAt: Timestamp?
     var isOver = false
 
-    var person: PersonKey { PersonKey(app: saying.app, user: recipient.user) }
+    var person: PersonKey { PersonKey(app: rendered.app, user: recipient.user) }
 
     var release: HeldStore.Release? {
-        leaving.map { HeldStore.Release(saying: saying, recipient: recipient, isQuiet: $0 == .pushQuietly) }
+        leaving.map { HeldStore.Release(rendered: rendered, recipient: recipient, isQuiet: $0 == .pushQuietly) }
     }
 
-    func matter(_ rule: Rule) -> Matter {
-        Matter(
-            policy: rule.policy, isNoise: true, mutes: saying.mutes, thread: saying.content.thread,
+    func input(_ rule: Rule) -> DecisionInput {
+        DecisionInput(
+            policy: rule.policy, isUserVisible: true, mutes: rendered.mutes, thread: rendered.content.thread,
             expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary,
-            isSendable: saying.isSendable)
+            isSendable: rendered.isSendable)
     }
 
-    /// What is scheduled is worth so long from when it is due.
+    /// The expiry. The lifetime of a scheduled notification begins when it is due.
     private func expiresAt(_ rule: Rule) -> Timestamp? {
-        guard kind == .scheduled, let after = rule.how.expiresAfter else { return saying.expiresAt }
-        return min(since + after, saying.expiresAt ?? since + after)
+        guard kind == .scheduled, let after = rule.how.expiresAfter else { return rendered.expiresAt }
+        return min(since + after, rendered.expiresAt ?? since + after)
     }
 
-    /// What goes into the inbox now that it is due.
+    /// The inbox item to add now that the notification is due.
     ///
-    /// - Parameter isWanted: whether rule and person want it there.
-    func kept(_ judgement: Judgement, isWanted: Bool) -> RulingWrites.Kept? {
-        guard !isKept, judgement.answer.isKept, judgement.reason != .gathered, isWanted else { return nil }
-        return RulingWrites.Kept(
-            notification: recipient.notification, person: person, saying: saying.id, thread: saying.content.thread)
+    /// - Parameter isWanted: whether the rule and the user's settings allow an inbox item.
+    func kept(_ decision: RuleDecision, isWanted: Bool) -> DecisionWrites.Kept? {
+        guard !isKept, decision.answer.isKept, decision.reason != .gathered, isWanted else { return nil }
+        return DecisionWrites.Kept(
+            notification: recipient.notification, person: person, rendered: rendered.id, thread: rendered.content.thread
+        )
     }
 
-    /// What goes into a digest.
+    /// The item to add to a digest.
     func gathered(
-        _ judgement: Judgement, _ rule: Rule, _ house: HouseRules, now: Timestamp
-    ) -> RulingWrites.Gathered? {
-        guard judgement.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
-        return RulingWrites.Gathered(
-            person: person, rule: saying.rule, bucket: entry.bucket,
+        _ decision: RuleDecision, _ rule: Rule, _ defaults: AppDefaults, now: Timestamp
+    ) -> DecisionWrites.Gathered? {
+        guard decision.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
+        return DecisionWrites.Gathered(
+            person: person, rule: rendered.rule, bucket: entry.bucket,
             item: item ?? recipient.notification.uuidString.lowercased(), notification: recipient.notification,
-            event: event, correlation: saying.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
-            end: saying.expiresAt, digest: digest, zone: house.zone)
+            event: event, correlation: rendered.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
+            end: rendered.expiresAt, digest: digest, zone: defaults.zone)
     }
 
-    mutating func take(_ judgement: Judgement, _ rule: Rule?, spread: Duration) {
+    mutating func take(_ decision: RuleDecision, _ rule: Rule?, spread: Duration) {
         step += 1
-        switch judgement.answer {
+        switch decision.answer {
         case .push, .pushQuietly:
-            leaving = judgement.answer
-            if let rule { saying.expiresAt = expiresAt(rule) }
+            leaving = decision.answer
+            if let rule { rendered.expiresAt = expiresAt(rule) }
         case .hold:
-            dueAt = judgement.dueAt(recipient.notification, spread: spread)
-            if judgement.reason == .quietHours { quietHolds += 1 }
+            dueAt = decision.dueAt(recipient.notification, spread: spread)
+            if decision.reason == .quietHours { quietHolds += 1 }
         case .digest, .inbox, .drop: isOver = true
         }
     }
 
-    /// The order in which items of one batch are judged: the longest held first, so that a cap goes to it.
+    /// The order of decisions in a batch: the longest held first, so that it gets a free place under a cap.
     static func precedes(_ a: HeldItem, _ b: HeldItem) -> Bool {
         (a.since, a.recipient.notification.uuidString) < (b.since, b.recipient.notification.uuidString)
     }
 }
 
 extension HeldItem {
-    /// - Parameter sayings: those that need not be read again.
-    init(_ row: PostgresRow, known sayings: [UUID: Saying]) throws {
-        let saying = try row.decode(UUID.self, at: 3)
+    /// - Parameter sayings: rendered notifications that are decoded already.
+    init(_ row: PostgresRow, known renderedNotifications: [UUID: RenderedNotification]) throws {
+        let rendered = try row.decode(UUID.self, at: 3)
         self.init(
-            saying: try sayings[saying] ?? Saying(row, id: saying, app: row.decode(AppID.self, at: 1), from: 15),
+            rendered: try renderedNotifications[rendered]
+                ?? RenderedNotification(row, id: rendered, app: row.decode(AppID.self, at: 1), from: 15),
             recipient: Notification.Recipient(
                 user: try row.decode(UserID.self, at: 2), notification: try row.decode(UUID.self, at: 0),
                 badge: try row.decode(Int32?.self, at: 5).map(Int.init)),
@@ -97,13 +99,13 @@ extension HeldItem {
             isKept: try row.decode(Bool.self, at: 13),
             entry: try row.decode(String?.self, at: 14).map { text throws(WireError) in
                 try WireCoding.decodeStored(Digest.Entry.self, from: text)
-            }, leaving: try row.decode(String?.self, at: 7).flatMap { Judgement.Answer(word: $0, until: nil) })
+            }, leaving: try row.decode(String?.self, at: 7).flatMap { RuleDecision.Answer(word: $0, until: nil) })
     }
 }
 
-extension Saying {
-    /// The columns rule, lane, content, mutes, expires_at, delivery, correlation, traceparent and preview, from one
-    /// position on.
+extension RenderedNotification {
+    /// Reads rule, lane, content, mutes, expires_at, delivery, correlation, traceparent and preview, starting at
+    /// `column`.
     init(_ row: PostgresRow, id: UUID, app: AppID, from column: Int) throws {
         func content(_ text: String) throws(WireError) -> Content {
             try WireCoding.decodeStored(Content.self, from: text)

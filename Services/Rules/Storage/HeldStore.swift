@@ -3,47 +3,51 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// What waits, and what was let go and is not known to be published.
+/// Held notifications, and released ones whose publication is not confirmed.
 struct HeldStore: Sendable {
-    /// The most that is taken at once.
+    /// The maximum number of rows that one call processes.
     static let batch = 500
-    /// As long as people wait for what is said at once.
+    /// The maximum while interactive messages arrive.
     static let smallBatch = 50
-    /// How long one process has to publish what it let go.
+    /// The time that a process has to publish the notifications it released.
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
-    var spread = DecisionStore.usualSpread
+    var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
     /// A notification that is to be published now.
     struct Release: Sendable {
-        var saying: Saying
+        var rendered: RenderedNotification
         var recipient: Notification.Recipient
         var isQuiet: Bool
     }
 
-    /// Judges what is due in one transaction, and lends what is to be published, with what was lent before and not said
-    /// to be published in time. Any number of processes may do this: none gets what another has. A row that cannot be read
-    /// or judged is marked as dead (``DeadRow``), and the others go on.
+    /// Decides the due notifications in one transaction, and claims those that are released. Includes released ones
+    /// whose lease has ended without a confirm.
     ///
-    /// - Returns: what to publish, and how many rows were looked at.
-    func release(by book: RuleBook, most: Int = batch, now: Timestamp) async throws -> (releases: [Release], taken: Int)
-    {
+    /// Any number of processes may run it; each row goes to one process. A row that cannot be read or decided is marked
+    /// as dead (``DeadRow``) and does not block the others.
+    ///
+    /// - Returns: the notifications to publish, and the number of rows processed.
+    func release(by ruleSets: RuleSets, most: Int = batch, now: Timestamp) async throws -> (
+        releases: [Release], taken: Int
+    ) {
         let isDue = HeldStore.isDue(now)
         let due: SQL = "WHERE \(isDue) ORDER BY held.due_at LIMIT \(most)"
         let parts = try await Outage.ofDatabase {
             try await isolatingRows(
-                pool, logger, batch: { try await release(due, by: book, now: now) },
+                pool, logger, batch: { try await release(due, by: ruleSets, now: now) },
                 keys: {
                     try await pool.query("SELECT held.notification FROM rules.held \(due)").map { row in
                         try row.decode(UUID.self, at: 0)
                     }
                 },
                 alone: { key in
-                    try await release("WHERE held.notification = \(key) AND \(isDue)", by: book, now: now)
+                    try await release("WHERE held.notification = \(key) AND \(isDue)", by: ruleSets, now: now)
                 },
                 dead: { HeldStore.dead($0, of: nil, .failed) })
         }
@@ -51,40 +55,40 @@ struct HeldStore: Sendable {
     }
 
     private func release(
-        _ which: SQL, by book: RuleBook, now: Timestamp
+        _ which: SQL, by ruleSets: RuleSets, now: Timestamp
     ) async throws -> (releases: [Release], taken: Int) {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(HeldStore.select(which))
             var items: [HeldItem] = []
             var dead: [DeadRow] = []
-            // What many are told is one saying, and read once.
-            var sayings: [UUID: Saying] = [:]
+            // Recipients share a rendered notification. Decodes each once.
+            var renderedNotifications: [UUID: RenderedNotification] = [:]
             for row in rows {
                 let key = try row.decode(UUID.self, at: 0)
                 do {
-                    let item = try HeldItem(row, known: sayings)
-                    sayings[item.saying.id] = item.saying
+                    let item = try HeldItem(row, known: renderedNotifications)
+                    renderedNotifications[item.rendered.id] = item.rendered
                     items.append(item)
                 } catch {
                     dead.append(HeldStore.dead(key, of: try? row.decode(String.self, at: 1), .unreadable))
                 }
             }
-            try await transaction.bury(dead, logger)
+            try await transaction.markDead(dead, logger)
             guard !items.isEmpty else { return ([], rows.count) }
             items.sort(by: HeldItem.precedes)
-            try await judge(&items, by: book, transaction, now: now)
+            try await decide(&items, by: ruleSets, transaction, now: now)
             return (items.compactMap(\.release), rows.count)
         }
     }
 
-    /// Marks what no message can carry.
-    func bury(_ notifications: [UUID], of app: AppID) async throws {
+    /// Marks notifications as dead that no message can carry.
+    func markDead(_ notifications: [UUID], of app: AppID) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(notifications.map { HeldStore.dead($0, of: app.rawValue, .unsendable) }, logger)
+            try await pool.markDead(notifications.map { HeldStore.dead($0, of: app.rawValue, .unsendable) }, logger)
         }
     }
 
-    /// Forgets what the broker has confirmed.
+    /// Deletes notifications that the broker has confirmed.
     func forget(_ published: [UUID]) async throws {
         guard !published.isEmpty else { return }
         try await Outage.ofDatabase {
@@ -103,40 +107,40 @@ struct HeldStore: Sendable {
         DeadRow(table: .held, app: app, key: [notification.uuidString.lowercased()], reason: reason)
     }
 
-    private func judge(
-        _ items: inout [HeldItem], by book: RuleBook, _ transaction: PostgresTransaction, now: Timestamp
+    private func decide(
+        _ items: inout [HeldItem], by ruleSets: RuleSets, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws {
         let waiting = items.indices.filter { items[$0].leaving == nil }
-        let rules = Dictionary(waiting.map { ($0, book.rule(of: items[$0].saying)) }) { first, _ in first }
-        func keys(_ wanted: (Rule, HouseRules) -> Bool) -> [PersonKey] {
-            waiting.filter { index in rules[index].flatMap { $0 }.map { wanted($0.rule, $0.set.house) } ?? false }
+        let rules = Dictionary(waiting.map { ($0, ruleSets.rule(of: items[$0].rendered)) }) { first, _ in first }
+        func keys(_ wanted: (Rule, AppDefaults) -> Bool) -> [PersonKey] {
+            waiting.filter { index in rules[index].flatMap { $0 }.map { wanted($0.rule, $0.set.defaults) } ?? false }
                 .map { items[$0].person }
         }
         let charged = keys { $0.policy.isCapped || $1.isCritical($0.policy) }
         var people = try await transaction.people(
             asked: waiting.map { items[$0].person }, charged: charged,
             watched: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
-        var writes = RulingWrites(decidedAt: now)
+        var writes = DecisionWrites(decidedAt: now)
         for index in waiting {
             let item = items[index]
             let found = rules[index].flatMap { $0 }
-            let judgement =
+            let decision =
                 found.map { found in
-                    Judge(house: found.set.house, now: now).judge(
-                        item.matter(found.rule), &people[item.person, default: Person()])
-                } ?? Judgement(answer: .inbox, reason: .ruleGone)
-            let gathered = found.flatMap { item.gathered(judgement, $0.rule, $0.set.house, now: now) }
+                    DecisionEngine(defaults: found.set.defaults, now: now).decide(
+                        item.input(found.rule), &people[item.person, default: Person()])
+                } ?? RuleDecision(answer: .inbox, reason: .ruleGone)
+            let gathered = found.flatMap { item.gathered(decision, $0.rule, $0.set.defaults, now: now) }
             writes.decisions.append(
-                Ruled(
+                DecisionRecord(
                     notification: item.recipient.notification, step: item.step, event: item.event,
-                    rule: item.saying.rule, person: item.person, judgement: judgement, ruleSet: found?.set.version))
+                    rule: item.rendered.rule, person: item.person, decision: decision, ruleSet: found?.set.version))
             if let gathered { writes.gathered.append(gathered) }
             let settings = people[item.person]?.settings ?? PersonalSettings()
-            let isWanted = found.map { $0.set.house.keeps($0.rule.policy, for: settings) } ?? true
-            if let kept = item.kept(judgement, isWanted: isWanted) { writes.inbox.append(kept) }
-            items[index].take(judgement, found?.rule, spread: spread)
+            let isWanted = found.map { $0.set.defaults.keeps($0.rule.policy, for: settings) } ?? true
+            if let kept = item.kept(decision, isWanted: isWanted) { writes.inbox.append(kept) }
+            items[index].take(decision, found?.rule, spread: spread)
         }
-        for key in Set(charged) { writes.logs[key] = people[key]?.logs }
+        for key in Set(charged) { writes.capHistory[key] = people[key]?.capHistory }
         try await transaction.keep(writes, people, now: now)
         try await count(&items, rules, transaction)
         try await transaction.execute(HeldStore.update(items, now: now))
@@ -146,7 +150,7 @@ struct HeldStore: Sendable {
         }
     }
 
-    /// Gives what leaves the badge of now, not that of when it was held.
+    /// Sets the present badge on released notifications, instead of the one from when they were held.
     private func count(
         _ items: inout [HeldItem], _ rules: [Int: (rule: Rule, set: RuleSet)?], _ transaction: PostgresTransaction
     ) async throws {
@@ -184,9 +188,9 @@ struct HeldStore: Sendable {
     }
 }
 
-extension RuleBook {
-    fileprivate func rule(of saying: Saying) -> (rule: Rule, set: RuleSet)? {
-        guard let set = ruleSets[saying.app], let rule = set.rule(named: saying.rule) else { return nil }
+extension RuleSets {
+    fileprivate func rule(of rendered: RenderedNotification) -> (rule: Rule, set: RuleSet)? {
+        guard let set = ruleSets[rendered.app], let rule = set.rule(named: rendered.rule) else { return nil }
         return (rule, set)
     }
 }

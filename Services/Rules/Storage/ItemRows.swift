@@ -3,8 +3,8 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Takes back what events say is done: what waits about it, and what was gathered. Whoever decides about the same
-    /// items waits here until this transaction ends, so that neither misses the other, in whatever order they come.
+    /// Withdraws held and gathered notifications about items that the events report as done. Locks all items of the
+    /// events until the transaction ends, so that concurrent decisions about an item see each other.
     func takeBack(_ events: [EventCase], now: Timestamp) async throws {
         var done: [ItemKey: Timestamp] = [:]
         for event in events {
@@ -24,21 +24,21 @@ extension PostgresTransaction {
         try await execute(ItemRows.remove(keys, moments, now: now))
     }
 
-    /// What is known of the items of new events. What waits about one of them for longer makes way.
-    func news(of events: [EventCase], now: Timestamp) async throws -> ItemNews {
-        var news = ItemNews()
+    /// Reads the state of the items of new events. Drops older held notifications that the events replace.
+    func news(of events: [EventCase], now: Timestamp) async throws -> ItemState {
+        var news = ItemState()
         let keys = Set(events.flatMap(\.items)).sorted()
         guard !keys.isEmpty else { return news }
         for row in try await query(ItemRows.done(keys)) {
             let key = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
             news.done[key] = Timestamp(try row.decode(Date.self, at: 2))
         }
-        var latest: [ItemNews.Slot: Timestamp] = [:]
+        var latest: [ItemState.Slot: Timestamp] = [:]
         for event in events {
-            for statement in event.statements {
-                guard let item = statement.item else { continue }
-                for recipient in statement.recipients {
-                    let slot = ItemNews.Slot(item: item, rule: statement.saying.rule, user: recipient.user)
+            for pending in event.pendingNotifications {
+                guard let item = pending.item else { continue }
+                for recipient in pending.recipients {
+                    let slot = ItemState.Slot(item: item, rule: pending.rendered.rule, user: recipient.user)
                     latest[slot] = max(latest[slot] ?? event.record.occurredAt, event.record.occurredAt)
                 }
             }
@@ -46,7 +46,7 @@ extension PostgresTransaction {
         var replaced: [UUID] = []
         for row in try await query(ItemRows.waiting(keys)) {
             let item = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
-            let slot = ItemNews.Slot(
+            let slot = ItemState.Slot(
                 item: item, rule: try row.decode(String.self, at: 2), user: try row.decode(UserID.self, at: 3))
             let saidAt = Timestamp(try row.decode(Date.self, at: 4))
             guard let new = latest[slot] else { continue }
@@ -70,7 +70,7 @@ private enum ItemRows {
         "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.item))) AS new (app, item)"
     }
 
-    /// Until the transaction ends; in one order, so that two batches do not deadlock.
+    /// Locks items until the transaction ends, in key order, so that two batches do not deadlock.
     static func lock(_ keys: [ItemKey]) -> SQL {
         """
         SELECT pg_advisory_xact_lock(key) FROM (

@@ -1,16 +1,16 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// A backend registers a device for its user, with an API key that is for `devices:register`. The key is for one app or for
-/// all; the query names the app and the user.
+/// Endpoints by which a backend registers devices of its users, with an API key for `devices:register`. The query names
+/// the app and the user.
 struct BackendRoutes: Sendable {
     private let devices: DeviceRegistrar
-    private let keys: KeyGate
+    private let keys: APIKeyAuthenticator
     private let apps: Set<AppID>?
 
     /// - Parameter apps: the configured apps; `nil`: any.
-    init(devices: DeviceRegistrar, keys: KeyGate, apps: Set<AppID>?) {
+    init(devices: DeviceRegistrar, keys: APIKeyAuthenticator, apps: Set<AppID>?) {
         self.devices = devices
         self.keys = keys
         self.apps = apps
@@ -38,11 +38,11 @@ struct BackendRoutes: Sendable {
     ) async -> Response {
         await .answering(context) {
             let caller = try await keys.caller(request.bearerToken, to: .registerDevices)
-            let query = Query(request)
+            let query = QueryParameters(request)
             let owner = AppUser(app: try query.app(), user: try query.user())
-            try keys.admit(caller, to: .registerDevices, of: owner.app)
+            try keys.authorize(caller, to: .registerDevices, of: owner.app)
             if let apps, !apps.contains(owner.app) {
-                throw APIRefusal(
+                throw APIError(
                     status: .notFound, message: "the query parameter app names no configured app; see the apps file")
             }
             let body = try await request.registration()

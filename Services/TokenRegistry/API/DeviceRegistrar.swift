@@ -1,8 +1,8 @@
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import PushProtocol
 
-/// Registers single tokens and ends them, for a user's own client and for a backend with an API key.
+/// Registers and ends single tokens, for a user's client and for a backend with an API key.
 struct DeviceRegistrar: Sendable {
     private let store: RegistrationStore
     private let memberships: MembershipStore
@@ -11,27 +11,27 @@ struct DeviceRegistrar: Sendable {
     init(store: RegistrationStore) {
         self.store = store
         memberships = MembershipStore(store.database)
-        registering = GroupCommit { try await store.registerNoting($0).arrived }
+        registering = GroupCommit { try await store.registerReturningNew($0).arrived }
     }
 
     /// Registers a token, and subscribes its user to the body's `type`.
     ///
-    /// - Returns: whether the user did not have the device before.
+    /// - Returns: whether the device is new to the user.
     func register(
         _ body: RegistrationBody, of owner: AppUser, on installation: InstallationID?
     ) async throws -> Bool {
-        // First: a topic that the user cannot join is refused before anything is registered.
+        // First, so that nothing is registered if the user cannot join the topic.
         if let topic = body.topic { try await join(topic, owner) }
         do {
             return try await registering.register(body.claim(of: owner, on: installation))
         } catch is GroupCommit.Full {
-            throw APIRefusal.busy
+            throw APIError.busy
         }
     }
 
-    /// Signs a user out of a token, and takes the user out of the topic that the body's `type` names.
+    /// Signs a user out of a token, and removes the user from the topic of the body's `type`.
     ///
-    /// - Returns: how many registrations were changed.
+    /// - Returns: the number of changed registrations.
     func unregister(
         _ body: RegistrationBody, of owner: AppUser, on installation: InstallationID?
     ) async throws -> Int {
@@ -43,7 +43,7 @@ struct DeviceRegistrar: Sendable {
 
     private func join(_ topic: GroupName, _ owner: AppUser) async throws {
         guard try await memberships.apply([change(topic, owner, joins: true)]) == 1 else {
-            throw APIRefusal.tooManyGroups
+            throw APIError.tooManyGroups
         }
     }
 
@@ -53,9 +53,9 @@ struct DeviceRegistrar: Sendable {
 }
 
 extension RegistrationBody {
-    /// The claim of this body.
-    fileprivate func claim(of owner: AppUser, on installation: InstallationID?) -> Claim {
-        var claim = Claim(
+    /// The registration request of this body.
+    fileprivate func claim(of owner: AppUser, on installation: InstallationID?) -> RegistrationRequest {
+        var claim = RegistrationRequest(
             app: owner.app, user: owner.user, provider: provider, environment: environment, token: token,
             installation: installation)
         if provider == .fcm { claim.platform = .android }
@@ -63,13 +63,13 @@ extension RegistrationBody {
     }
 }
 
-extension APIRefusal {
-    /// A user may join no further topic or tag.
-    static let tooManyGroups = APIRefusal(
+extension APIError {
+    /// The user has the maximum of topics and tags.
+    static let tooManyGroups = APIError(
         status: .unprocessableContent,
         message:
             """
-            you are in \(MembershipStore.mostGroups) topics and tags, or have left \
-            \(MembershipStore.mostRemembered) lately, which is the most
+            you have \(MembershipStore.mostGroups) topics and tags, the maximum, or \
+            \(MembershipStore.mostRemembered) including those left recently; leave one, or try again later
             """)
 }

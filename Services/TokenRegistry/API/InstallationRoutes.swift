@@ -1,19 +1,18 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/installations`: what the caller has registered, one app on one device at a time; and `/v1/registrations`, to end a
-/// single one.
+/// `/v1/installations`: the caller's registrations by installation. `/v1/registrations`: ends a single one.
 ///
-/// The bearer token says who and in which app, so nobody sees, changes or ends what is another's. Whoever puts an
-/// installation that was another's takes it over, as with every registration.
+/// The bearer token names the user and the app, so that callers reach their own registrations only. A `PUT` of another
+/// user's installation takes it over, as any registration does.
 struct InstallationRoutes: Sendable {
     private let store: RegistrationStore
-    private let gate: BearerGate
-    private let changes: RateGate<Caller>
+    private let gate: BearerAuthenticator
+    private let changes: RateLimiter<Caller>
 
-    init(store: RegistrationStore, gate: BearerGate, changes: RateGate<Caller>) {
+    init(store: RegistrationStore, gate: BearerAuthenticator, changes: RateLimiter<Caller>) {
         self.store = store
         self.gate = gate
         self.changes = changes
@@ -44,7 +43,7 @@ struct InstallationRoutes: Sendable {
                 let installation = try installation(of: caller, context)
                 let records = try await store.registrations(on: installation, of: caller.user)
                 guard !records.isEmpty else {
-                    throw APIRefusal(
+                    throw APIError(
                         status: .notFound,
                         message: "you have nothing registered on this installation; PUT it to register")
                 }
@@ -71,29 +70,29 @@ struct InstallationRoutes: Sendable {
 
     private func installation(
         of caller: Caller, _ context: BasicRequestContext
-    ) throws(APIRefusal) -> RegistrationStore.Installation {
+    ) throws(APIError) -> RegistrationStore.Installation {
         RegistrationStore.Installation(app: caller.app, id: try context.id(inPath: "installation"))
     }
 
-    private func read(_ request: Request) async throws(APIRefusal) -> InstallationBody {
+    private func read(_ request: Request) async throws(APIError) -> InstallationBody {
         let bytes = try await request.json(upTo: InstallationBody.maximumSize)
         let body: InstallationBody
         do {
             body = try InstallationBody(bytes)
         } catch {
-            throw APIRefusal(status: .badRequest, message: error.description)
+            throw APIError(status: .badRequest, message: error.description)
         }
         if let contradiction = body.contradiction {
-            throw APIRefusal(status: .unprocessableContent, message: contradiction.description)
+            throw APIError(status: .unprocessableContent, message: contradiction.description)
         }
         return body
     }
 }
 
 extension JSONValue {
-    /// `records` are those of one installation.
+    /// - Parameter records: of one installation.
     fileprivate static func installation(_ id: InstallationID, _ records: [RegistrationRecord]) -> JSONValue {
-        // What was said last of the device is what it is.
+        // The latest registration has the current device data.
         let latest = records.max { $0.registration.registeredAt < $1.registration.registeredAt }
         return [
             "id": .string(id.rawValue),
@@ -104,7 +103,7 @@ extension JSONValue {
         ]
     }
 
-    /// `records` are in the order of their installations, those without one last.
+    /// - Parameter records: grouped by installation, with those without one last.
     fileprivate static func installations(_ records: [RegistrationRecord]) -> JSONValue {
         var named: [(id: InstallationID, records: [RegistrationRecord])] = []
         var nameless: [RegistrationRecord] = []
@@ -127,7 +126,7 @@ extension JSONValue {
 }
 
 extension RegistrationRecord {
-    /// What its user sees of a registration; the token masked, as nothing here hands tokens out.
+    /// A registration as its user sees it, with a masked token.
     fileprivate var own: JSONValue {
         [
             "id": .string(registration.device.uuidString.lowercased()),

@@ -1,19 +1,19 @@
 import FoundationEssentials
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// What an operator or a server may ask, with an API key that is for it: a user's devices, their end, the end of all that is
-/// known of a user, and how many devices there are. Tokens are masked.
+/// The operator API, authorised by API keys: reads, deactivates and erases devices, and counts registrations. Tokens
+/// are masked.
 struct OperatorRoutes: Sendable {
     private let store: RegistrationStore
-    private let keys: KeyGate
-    private let census: Census
+    private let keys: APIKeyAuthenticator
+    private let registrationCounts: RegistrationCounts
 
-    init(store: RegistrationStore, keys: KeyGate, census: Census) {
+    init(store: RegistrationStore, keys: APIKeyAuthenticator, registrationCounts: RegistrationCounts) {
         self.store = store
         self.keys = keys
-        self.census = census
+        self.registrationCounts = registrationCounts
     }
 
     func add(to router: Router<BasicRequestContext>) {
@@ -46,13 +46,13 @@ struct OperatorRoutes: Sendable {
 
     private func deactivate(_ device: UUID, of app: AppID) async throws -> Bool {
         guard let isChanged = try await store.deactivate(device, of: app) else {
-            throw APIRefusal(status: .notFound, message: "the app has no such device")
+            throw APIError(status: .notFound, message: "the app has no such device")
         }
         return isChanged
     }
 
     private func counts(of app: AppID?) async throws -> JSONValue {
-        let figures = try await census.figures()
+        let figures = try await registrationCounts.figures()
         return [
             "counted_at": .string(RFC3339.string(from: figures.countedAt)),
             "counts": .array(figures.counts.filter { app == nil || $0.group.app == app }.map(\.json)),
@@ -60,7 +60,7 @@ struct OperatorRoutes: Sendable {
     }
 }
 
-extension Census.Count {
+extension RegistrationCounts.Count {
     fileprivate var json: JSONValue {
         [
             "app": .string(group.app.rawValue), "kind": .string(group.kind.rawValue),

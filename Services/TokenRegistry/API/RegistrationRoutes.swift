@@ -1,20 +1,20 @@
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import PushProtocol
 
-/// The two endpoints that the mobile clients call, to the letter:
-/// `POST /api/notifications/push/register` and `…/unregister`, answered `{"success":…,"error":…}`.
+/// The two endpoints that the mobile clients call: `POST /api/notifications/push/register` and `…/unregister`, answered
+/// with `{"success":…,"error":…}`.
 ///
-/// A user registers only their own devices: the bearer token names the user and the app. A client that names its
-/// installation in `X-Client-Id` has its earlier token replaced by a new one. With a `type` in the body the user also
-/// subscribes to that topic, or leaves it.
+/// The bearer token names the user and the app, so that users register their own devices only. With an installation in
+/// `X-Client-Id`, a new token replaces the installation's earlier one. With a `type` in the body, the user also joins
+/// or leaves that topic.
 struct RegistrationRoutes: Sendable {
     private let devices: DeviceRegistrar
-    private let gate: BearerGate
-    private let changes: RateGate<Caller>
+    private let gate: BearerAuthenticator
+    private let changes: RateLimiter<Caller>
 
-    init(devices: DeviceRegistrar, gate: BearerGate, changes: RateGate<Caller>) {
+    init(devices: DeviceRegistrar, gate: BearerAuthenticator, changes: RateLimiter<Caller>) {
         self.devices = devices
         self.gate = gate
         self.changes = changes
@@ -34,13 +34,13 @@ struct RegistrationRoutes: Sendable {
         }
     }
 
-    /// - Parameter carryOut: returns how many registrations it changed.
+    /// - Parameter carryOut: returns the number of changed registrations.
     private func answer(
         _ request: Request, _ context: BasicRequestContext,
         carryOut: (RegistrationBody, AppUser, InstallationID?) async throws -> Int
     ) async -> Response {
-        await .answering(context, telling: Response.registration) {
-            let caller = try await gate.admit(request.bearerToken)
+        await .answering(context, onError: Response.registration) {
+            let caller = try await gate.authenticate(request.bearerToken)
             try changes.check(caller)
             let body = try await request.registration()
             let owner = AppUser(app: caller.app, user: caller.user)
@@ -52,10 +52,10 @@ struct RegistrationRoutes: Sendable {
 
 extension Request {
     /// The installation that the header `X-Client-Id` names; `nil` without one.
-    func installation() throws(APIRefusal) -> InstallationID? {
+    func installation() throws(APIError) -> InstallationID? {
         guard let text = headers[.clientID] else { return nil }
         guard let id = InstallationID(rawValue: text) else {
-            throw APIRefusal(
+            throw APIError(
                 status: .badRequest,
                 message: "the header X-Client-Id is invalid: expected 1–128 visible ASCII characters")
         }
@@ -63,12 +63,12 @@ extension Request {
     }
 
     /// The body of a registration.
-    func registration() async throws(APIRefusal) -> RegistrationBody {
+    func registration() async throws(APIError) -> RegistrationBody {
         let bytes = try await json(upTo: RegistrationBody.maximumSize)
         do {
             return try RegistrationBody(bytes)
         } catch {
-            throw APIRefusal(status: .badRequest, message: error.description)
+            throw APIError(status: .badRequest, message: error.description)
         }
     }
 }
@@ -78,8 +78,8 @@ extension HTTPField.Name {
 }
 
 extension Response {
-    /// The body that the mobile clients expect, whatever happened.
-    fileprivate static func registration(_ refusal: APIRefusal) -> Response {
+    /// The error body that the mobile clients expect.
+    fileprivate static func registration(_ refusal: APIError) -> Response {
         json(refusal.status, ["success": false, "error": .string(refusal.message)], headers: refusal.headers)
     }
 }

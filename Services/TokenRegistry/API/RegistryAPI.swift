@@ -1,30 +1,32 @@
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushProtocol
 
-/// Everything that the registry serves over HTTP, which is what `openapi.yaml` says it is.
+/// The HTTP API, documented in `openapi.yaml`.
 enum RegistryAPI {
     /// - Parameters:
-    ///   - operators: the store that operators' questions use; it has a pool of its own, so that they cannot keep devices
-    ///     and stages from theirs. `nil`: `store`.
-    ///   - changes: how many registrations a user may begin and end.
+    ///   - operators: the store of the operator API. It has its own pool, so that operators cannot block devices and
+    ///     stages. `nil`: `store`.
+    ///   - changes: limits how many registrations a user begins and ends.
     ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
     static func router(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerGate, keys: KeyGate,
-        changes: RateGate<Caller> = RateGate("changes", perMinute: 0), apps: Set<AppID>? = nil
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
+        keys: APIKeyAuthenticator,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
         let router = routes(
             store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps)
-        router.refuseOtherMethods()
+        router.addMethodNotAllowedRoutes()
         return router
     }
 
-    /// The routes alone, without the refusals of other methods.
+    /// The documented routes, without the 405 routes for other methods.
     static func routes(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerGate, keys: KeyGate,
-        changes: RateGate<Caller> = RateGate("changes", perMinute: 0), apps: Set<AppID>? = nil
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
+        keys: APIKeyAuthenticator,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)
         let operators = operators ?? store
@@ -32,7 +34,10 @@ enum RegistryAPI {
         RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
         InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
         TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
-        OperatorRoutes(store: operators, keys: keys, census: Census(CensusStore(operators.database))).add(to: router)
+        OperatorRoutes(
+            store: operators, keys: keys,
+            registrationCounts: RegistrationCounts(RegistrationCountStore(operators.database))
+        ).add(to: router)
         BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(

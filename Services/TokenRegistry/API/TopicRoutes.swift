@@ -1,14 +1,13 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/topics`: what the caller subscribes to (seed 001). The bearer token says who and in which app. What is muted is no
-/// business of the registry's: that is a preference.
+/// `/v1/topics`: the topics that the caller subscribes to. Muted topics are preferences, which rules serves.
 struct TopicRoutes: Sendable {
     private let store: MembershipStore
-    private let gate: BearerGate
+    private let gate: BearerAuthenticator
 
-    init(store: MembershipStore, gate: BearerGate) {
+    init(store: MembershipStore, gate: BearerAuthenticator) {
         self.store = store
         self.gate = gate
     }
@@ -24,9 +23,9 @@ struct TopicRoutes: Sendable {
         group.put { request, context in
             await gate.answer(request, context) { caller in
                 let change = try change(of: caller, context, joins: true)
-                // The database's clock is never behind what it has written itself: only the limit is left.
+                // A change with the database's time is never too old, so only the limit can reject it.
                 guard try await store.apply([change]) == 1 else {
-                    throw APIRefusal.tooManyGroups
+                    throw APIError.tooManyGroups
                 }
                 return Response(status: .noContent)
             }
@@ -41,7 +40,7 @@ struct TopicRoutes: Sendable {
 
     private func change(
         of caller: Caller, _ context: BasicRequestContext, joins: Bool
-    ) throws(APIRefusal) -> MembershipStore.Change {
+    ) throws(APIError) -> MembershipStore.Change {
         let name: GroupName = try context.id(inPath: "topic")
         return .init(app: caller.app, change: MembershipChange(user: caller.user, group: .topic(name), joins: joins))
     }

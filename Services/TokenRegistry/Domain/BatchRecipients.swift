@@ -1,10 +1,10 @@
 import PushProtocol
 
-/// Everybody a batch of notifications is to. A user is looked up once, and hashed once for each time they are named.
+/// The distinct recipients of a batch of notifications. Each user is looked up once.
 struct BatchRecipients: Hashable, Sendable {
     /// Each user once.
     private(set) var users: [AppUser] = []
-    /// For each notification, where its recipients stand in ``users``, in their order.
+    /// For each notification, the indices of its recipients in ``users``, in order.
     private(set) var places: [[Int]] = []
 
     init(of notifications: [Notification]) {
@@ -23,6 +23,6 @@ struct BatchRecipients: Hashable, Sendable {
         }
     }
 
-    /// The place that is there, or else the default: by way of an `inout` that is found and entered at once.
+    /// Returns the stored index or the inserted default. An `inout` access finds and inserts with one hash.
     private static func entered(_ place: inout Int) -> Int { place }
 }

@@ -1,51 +1,51 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A notification to an audience, as it is worked off. What of it never changes.
+/// A notification to an audience. Immutable while the campaign runs.
 struct Campaign: Hashable, Sendable {
     /// Without its list of users.
     var notification: Notification
     var audience: Audience
-    /// Who had a device then is meant: what is registered later is not, unless it takes the place of what was.
+    /// The audience's time: registrations after it do not belong, unless they replace one from before.
     var cutOff: Date
 
     var id: UUID { audience.campaign }
     var app: AppID { notification.app }
 
-    /// Where a campaign stands; the words of the column `state`.
+    /// The campaign's state; raw values of the column `state`.
     enum State: String, Hashable, Sendable, CaseIterable {
-        /// Parts of its list of users are still to come.
+        /// Parts of its user list are missing.
         case collecting
         case running, paused
         case done, cancelled
-        /// Too late to tell anyone who was not told yet.
+        /// The notification's expiration passed before the end.
         case expired
     }
 }
 
-/// Some of an audience, in the order of the walk.
+/// A page of an audience.
 struct CampaignPage: Hashable, Sendable {
     var members: [Member]
-    /// The last user who was looked at, whether meant or not; `nil`: there is nobody after this page.
+    /// The last user read, whether of the audience or not; `nil`: the page is the last.
     var end: String?
-    /// How many registrations or members were looked at to make it.
+    /// Registrations or members read for the page.
     var looked: Int
 
     struct Member: Hashable, Sendable {
         var user: UserID
-        /// Those of the user's registrations that are meant.
+        /// The user's registrations that belong to the audience.
         var devices: [Registration]
     }
 }
 
-/// What one step of a campaign leads to.
+/// The messages of one step of a campaign.
 struct CampaignStep: Hashable, Sendable {
     let plan: PushPlan
     let next: CampaignCursor
-    /// Of this step alone.
+    /// The counts of this step.
     let tally: CampaignTally
 
-    /// The same cursor and page give the same messages with the same ids.
+    /// Deterministic: the same cursor and page give the same messages with the same ids.
     init(
         _ campaign: Campaign, at cursor: CampaignCursor, _ page: CampaignPage, now: Timestamp,
         fids: FIDPreference = FIDPreference()

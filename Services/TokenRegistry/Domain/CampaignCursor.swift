@@ -1,9 +1,8 @@
 import FoundationEssentials
 import PushProtocol
 
-/// Where a campaign's walk through one range of its audience stands. The message is the checkpoint: it leaves its queue in
-/// the same transaction of the broker that brings in the pushes of its next step and the cursor behind them. Exchange
-/// `devices`, routing key `campaign.cursor`.
+/// The progress of a campaign through one range of its audience. The message is the checkpoint: it is acknowledged
+/// after the pushes of its step and the next cursor are confirmed. Exchange `devices`, routing key `campaign.cursor`.
 struct CampaignCursor: WireMessage, Hashable {
     static let messageType = "heliograph.campaign-cursor"
     static let messageVersion = 1
@@ -13,14 +12,14 @@ struct CampaignCursor: WireMessage, Hashable {
     var campaign: UUID
     /// The range's number.
     var range: Int
-    /// Which of the copies of the range's cursor this is, from 1: each delivery of the notification gives one out, until
-    /// the first step is made. Absent: of a release that did not tell them apart.
+    /// The copy's number, from 1. Until the first step, each delivery of the notification creates a copy. `nil` if an
+    /// earlier release sent it.
     var copy: Int64?
-    /// How many steps were made.
+    /// Steps made.
     var step: Int64
-    /// The last user who was passed; empty at the beginning.
+    /// The last user processed; empty at the beginning.
     var position: String
-    /// What all steps came to.
+    /// The sum of all steps.
     var tally: CampaignTally
     /// Whether the range has been walked to its end.
     var isAtEnd: Bool
@@ -38,10 +37,10 @@ struct CampaignCursor: WireMessage, Hashable {
         isAtEnd = false
     }
 
-    /// Where it stands after a step that passed everyone up to `position`; `nil`: up to the end of the range.
+    /// The cursor after a step up to `position`; `nil`: up to the end of the range.
     func advanced(past position: String?, by tally: CampaignTally) -> CampaignCursor {
         var cursor = self
-        cursor.step = step.plus(1)
+        cursor.step = step.addingSaturated(1)
         cursor.trace = trace.next(id: DerivedID.caused(by: campaign, "cursor.\(range)", index: Int(cursor.step)))
         cursor.position = position ?? self.position
         cursor.isAtEnd = position == nil
@@ -50,24 +49,25 @@ struct CampaignCursor: WireMessage, Hashable {
     }
 }
 
-/// What a walk came to.
+/// Counts of a campaign's steps.
 struct CampaignTally: Codable, Hashable, Sendable {
-    /// Who was told, or has no device to be told on.
+    /// Users with a push, or without a device.
     var users: Int64 = 0
-    /// Devices that a push is on its way to.
+    /// Devices in published pushes.
     var devices: Int64 = 0
-    /// Messages that these pushes are in.
+    /// Published pushes.
     var pushes: Int64 = 0
     /// Users without a device.
     var without: Int64 = 0
-    /// What was looked at, whether meant or not, in the unit of the campaign's estimate: registrations of everyone, or
-    /// members of a group or list.
+    /// Rows read, whether of the audience or not: registrations, or members of a group or list. The unit of the
+    /// campaign's estimate.
     var looked: Int64 = 0
 
-    /// Never overflows: what a cursor says came over the bus.
+    /// Saturates, since a cursor's counts come from the bus.
     static func + (a: CampaignTally, b: CampaignTally) -> CampaignTally {
         CampaignTally(
-            users: a.users.plus(b.users), devices: a.devices.plus(b.devices), pushes: a.pushes.plus(b.pushes),
-            without: a.without.plus(b.without), looked: a.looked.plus(b.looked))
+            users: a.users.addingSaturated(b.users), devices: a.devices.addingSaturated(b.devices),
+            pushes: a.pushes.addingSaturated(b.pushes),
+            without: a.without.addingSaturated(b.without), looked: a.looked.addingSaturated(b.looked))
     }
 }

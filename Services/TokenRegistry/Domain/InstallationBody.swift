@@ -1,15 +1,15 @@
 import PushProtocol
 
-/// The body of `PUT /v1/installations/{installation}`: all that one app on one device has.
+/// The body of `PUT /v1/installations/{installation}`: all registrations of one app on one device.
 ///
 ///     {"locale": "de-CH", "time_zone": "Europe/Zurich", "app_version": "4.2", "registrations": [
 ///         {"kind": "alert", "token": "<device token>", "environment": "production"},
 ///         {"kind": "live-activity", "token": "…", "environment": "production", "scope": "match-17"},
 ///         {"kind": "fid", "token": "<FID>", "platform": "ios"}]}
 ///
-/// Strict: a member that is not known is refused by its path, as a misspelt one would change nothing and say nothing.
+/// Strict: rejects unknown members with their path, since a misspelt one would have no effect.
 struct InstallationBody: Hashable, Sendable {
-    /// The largest accepted body, in bytes: as many registrations as there may be, with the longest tokens.
+    /// Maximum body size in bytes: the maximum number of registrations with the longest tokens.
     static let maximumSize = 160 * 1024
     static let maximumRegistrations = 32
 
@@ -18,8 +18,7 @@ struct InstallationBody: Hashable, Sendable {
     let appVersion: String?
     let registrations: [Entry]
 
-    /// One token of the installation. What only APNs knows is absent for FCM: environment, topic, scope; and of APNs' there is
-    /// nothing to say about the platform.
+    /// One token of the installation. FCM tokens have no environment, topic or scope; APNs tokens no platform.
     struct Entry: Hashable, Sendable {
         var kind: RegistrationKind
         var token: DeviceToken
@@ -29,14 +28,14 @@ struct InstallationBody: Hashable, Sendable {
         var platform: DevicePlatform?
     }
 
-    /// Reads and checks a body; the error names the member, and never quotes a token.
+    /// Decodes and validates a body. Errors name the member and never quote a token.
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(
+        let members = try JSONObjectReader(
             value, at: "the body", prefix: "", known: ["registrations", "locale", "time_zone", "app_version"])
-        locale = try members.word("locale", 64)
-        timeZone = try members.word("time_zone", 64)
-        appVersion = try members.word("app_version", 64)
+        locale = try members.visibleASCII("locale", 64)
+        timeZone = try members.visibleASCII("time_zone", 64)
+        appVersion = try members.visibleASCII("app_version", 64)
         guard let entries = try members.required("registrations").array,
             (1...Self.maximumRegistrations).contains(entries.count)
         else {
@@ -49,7 +48,7 @@ struct InstallationBody: Hashable, Sendable {
         self.registrations = registrations
     }
 
-    /// Where the body contradicts itself: one token, or one place for a token, given twice.
+    /// The first repeated token, or repeated kind and scope.
     var contradiction: WireError? {
         var tokens: [Token: Int] = [:]
         var slots: [Slot: Int] = [:]
@@ -61,16 +60,16 @@ struct InstallationBody: Hashable, Sendable {
             if let first = slots.updateValue(n, forKey: Slot(kind: entry.kind, scope: entry.scope)) {
                 return .invalid(
                     path: "registrations[\(n)].kind",
-                    problem: "registrations[\(first)] has the same kind and scope; there is one token of each")
+                    problem: "registrations[\(first)] has the same kind and scope; send one token for each")
             }
         }
         return nil
     }
 
-    /// What a user claims by this body.
-    func claims(of user: AppUser, on installation: InstallationID) -> [Claim] {
+    /// The registration requests of this body.
+    func claims(of user: AppUser, on installation: InstallationID) -> [RegistrationRequest] {
         registrations.map { entry in
-            var claim = Claim(
+            var claim = RegistrationRequest(
                 app: user.app, user: user.user, provider: entry.kind.provider, environment: entry.environment,
                 token: entry.token, kind: entry.kind, installation: installation, scope: entry.scope)
             (claim.topic, claim.platform) = (entry.topic, entry.platform)
@@ -92,7 +91,7 @@ struct InstallationBody: Hashable, Sendable {
 
 extension InstallationBody.Entry {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
-        let name = try JSONMembers(value, at: path, prefix: "\(path).", known: nil).text("kind")
+        let name = try JSONObjectReader(value, at: path, prefix: "\(path).", known: nil).text("kind")
         guard let kind = RegistrationKind(rawValue: name) else {
             let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
             throw .invalid(path: "\(path).kind", problem: "expected one of \(kinds)")
@@ -102,9 +101,9 @@ extension InstallationBody.Entry {
             case .apns: ["kind", "token", "environment", "topic", "scope"]
             case .fcm: ["kind", "token", "platform"]
             }
-        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: known)
+        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: known)
         guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
-            throw .invalid(path: "\(path).token", problem: RegistrationBody.shape(of: kind.provider))
+            throw .invalid(path: "\(path).token", problem: RegistrationBody.expectedFormat(of: kind.provider))
         }
         self.init(kind: kind, token: token, environment: .production)
         switch kind.provider {
@@ -113,10 +112,10 @@ extension InstallationBody.Entry {
                 throw .invalid(path: "\(path).environment", problem: "expected “development” or “production”")
             }
             self.environment = environment
-            topic = try members.word("topic", 255)
-            scope = try members.word("scope", 128)
+            topic = try members.visibleASCII("topic", 255)
+            scope = try members.visibleASCII("scope", 128)
         case .fcm:
-            guard let name = try members.word("platform", 16) else { break }
+            guard let name = try members.visibleASCII("platform", 16) else { break }
             guard let platform = DevicePlatform(rawValue: name) else {
                 throw .invalid(path: "\(path).platform", problem: "expected “ios” or “android”")
             }

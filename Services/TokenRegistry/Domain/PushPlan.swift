@@ -1,19 +1,18 @@
-import PushProtocol
 import FoundationEssentials
+import PushProtocol
 
-/// What one notification becomes: pushes grouped by provider, environment and topic, and the outcome of each recipient that
-/// has no device, so that nobody ends in silence.
+/// The messages for one notification: pushes grouped by provider, environment and topic, and an outcome for each
+/// recipient without a device.
 struct PushPlan: Hashable, Sendable {
     var pushes: [Push]
     var outcomes: [Outcomes]
 
-    /// Plans `notification` for the registrations its recipients have, each one's in the recipients' order.
+    /// Plans `notification` for its recipients' registrations. `devices` is in the order of the recipients.
     ///
-    /// Only registrations of the kinds that its push type may go to get it. The same notification and devices give the
-    /// same messages with the same ids, in the same order. A notification that has expired gives `expired` outcomes and
-    /// no push.
+    /// Only registrations of a kind that fits the push type get a push. Deterministic: the same input gives the same
+    /// messages with the same ids, in the same order. An expired notification gives `expired` outcomes and no push.
     ///
-    /// - Parameter fids: whose FIDs are not used.
+    /// - Parameter fids: the cohorts whose FIDs are not used.
     init(
         _ notification: Notification, devices: [[Registration]], now: Timestamp, fids: FIDPreference = FIDPreference()
     ) {
@@ -23,17 +22,17 @@ struct PushPlan: Hashable, Sendable {
             self.init(pushes: [], outcomes: [Outcomes(of: notification, expired + everybody, "expired")])
             return
         }
-        // Who follows is the provider's knowledge: there is nobody to look up.
+        // Only the provider knows the subscribers.
         if let broadcast = notification.broadcast {
             self.init(pushes: [notification.push(to: broadcast, at: now)], outcomes: [])
             return
         }
-        precondition(devices.count == notification.recipients.count, "somebody would be passed over")
-        let kinds = KindSelection(notification.content)
+        precondition(devices.count == notification.recipients.count, "devices must match the recipients")
+        let kinds = TargetKinds(notification.content)
         var targets: [Destination: [Push.Target]] = [:]
         var without: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
-            let fitting = registrations.fitting(kinds, scope: notification.scope).withoutSecondAddresses(fids)
+            let fitting = registrations.fitting(kinds, scope: notification.scope).withFallbacks(fids)
             if fitting.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for place in fitting.indices {
                 targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))
@@ -50,11 +49,11 @@ struct PushPlan: Hashable, Sendable {
     }
 }
 
-/// What separates one push from another: a sender's lane has one host and one credential, and a push has one topic.
+/// The grouping key of pushes: a route has one host and one credential, and a push has one topic.
 private struct Destination: Hashable, Comparable {
     let provider: Provider
     let environment: ProviderEnvironment
-    /// Absent: the one that follows from the app and the push type.
+    /// `nil`: derived from the app and the push type.
     let topic: String?
 
     init(of registration: Registration) {
@@ -63,7 +62,7 @@ private struct Destination: Hashable, Comparable {
         topic = registration.topic
     }
 
-    /// The rest has four values, and hashing it for every target costs more than to meet one of them twice.
+    /// Omits the provider and environment: they have four combinations, and hashing costs more than a collision.
     func hash(into hasher: inout Hasher) { hasher.combine(topic) }
 
     static func < (a: Destination, b: Destination) -> Bool {
@@ -88,41 +87,41 @@ extension Notification {
         }
     }
 
-    /// More bytes than everything in a push but content and targets has: ids, app, names.
+    /// An upper bound of a push's bytes without content and targets: ids, app, names.
     private static var pushEnvelope: Int { 4096 }
 
-    /// Splits by count, and by the bytes that a push may have on the bus.
+    /// Splits targets by count and by the maximum body size on the bus.
     private func chunks(of targets: [Push.Target]) -> [[Push.Target]] {
-        // What cannot be encoded here fails where the push is; its size then does not matter.
+        // Content that cannot be encoded fails later in the push, so its size does not matter here.
         let content = (try? WireCoding.encode(content).count) ?? 0
         let room = WireCoding.maximumBodySize - content - Self.pushEnvelope
         var chunks: [[Push.Target]] = []
         var (begin, size) = (0, 0)
         for place in targets.indices {
             let (token, fallback) = (targets[place].token, targets[place].fallback)
-            let bytes = Push.Target.limit + token.secret.utf8.count + (fallback?.secret.utf8.count ?? 0)
+            let bytes = Push.Target.maximumEncodedSize + token.secret.utf8.count + (fallback?.secret.utf8.count ?? 0)
             if place > begin, size + bytes > room || place - begin == Push.maximumTargets {
                 chunks.append(Array(targets[begin..<place]))
                 (begin, size) = (place, 0)
             }
             size += bytes
         }
-        // Nearly always there is one, which needs no copy.
+        // Usually one chunk, which needs no copy.
         return begin == 0 ? [targets] : chunks + [Array(targets[begin...])]
     }
 }
 
 extension [Registration] {
-    /// Those that get it. Most people's all do, and are not copied.
-    fileprivate func fitting(_ kinds: KindSelection, scope: String?) -> Self {
+    /// The registrations that fit. Returns `self` without a copy if all do.
+    fileprivate func fitting(_ kinds: TargetKinds, scope: String?) -> Self {
         let isWhole = indices.allSatisfy { self[$0].fits(kinds, scope: scope) }
         return isWhole ? self : filter { $0.fits(kinds, scope: scope) }
     }
 }
 
 extension Registration {
-    /// FCM knows no scopes: what an app may have several of is Apple's.
-    fileprivate func fits(_ kinds: KindSelection, scope: String?) -> Bool {
+    /// Whether the kind and the scope fit. FCM registrations have no scope, so they fit any.
+    fileprivate func fits(_ kinds: TargetKinds, scope: String?) -> Bool {
         guard kinds.includes(kind) else { return false }
         switch provider {
         case .apns: return scope == nil || self.scope == scope
@@ -132,7 +131,7 @@ extension Registration {
 }
 
 extension Content {
-    /// With the topic that the targets' tokens are of. Whether the app may use it is the sender's to say.
+    /// The content with the tokens' topic. The sender checks whether the app may use it.
     fileprivate func addressed(to topic: String?) -> Content {
         guard let topic else { return self }
         var content = self
@@ -149,7 +148,7 @@ extension Push.Target {
             device: registration.device, token: registration.token,
             address: registration.kind == .fid ? .fid : nil, notification: recipient.notification,
             badge: recipient.badge, registeredAt: registration.registeredAt, fallback: registration.fallback,
-            owner: registration.isEstablished ? OwnerKey(registration.user) : nil)
+            owner: registration.isEstablished ? UserHash(registration.user) : nil)
     }
 }
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A token, and whose it is: app, provider, environment, user and time (design.md §5).
+/// A device token with its app, provider, environment, user and registration time.
 struct Registration: Hashable, Sendable {
     var device: UUID
     var app: AppID
@@ -11,20 +11,20 @@ struct Registration: Hashable, Sendable {
     var token: DeviceToken
     var kind: RegistrationKind
     var installation: InstallationID?
-    /// What one installation may have several of: the id of a Live Activity, say.
+    /// Distinguishes several tokens of one kind on an installation, such as the id of a Live Activity.
     var scope: String?
-    /// The `apns-topic`, where it does not follow from the app and the push type.
+    /// The `apns-topic`, unless it follows from the app and the push type.
     var topic: String?
-    /// When it was last taken, which is when the device was last seen: apps register at each launch.
+    /// The last registration time, which is also the last-seen time: apps register at each launch.
     var registeredAt: Timestamp
-    /// Whether its user has had it for a day or longer, by the registry's knowledge or by an import's: new registrations
-    /// are no evidence against a route.
+    /// Whether the user has had it for a day or longer, according to the registry or an import. New registrations are
+    /// no evidence against a route.
     var isEstablished = false
     /// Of a FID: the version of the app.
     var appVersion: String?
-    /// Of a FID: whether a provider refused it within a day and took a registration token instead.
+    /// Of a FID: whether a provider refused it within a day and accepted a registration token instead.
     var isSuspected = false
-    /// Of a FID that is to be used: the registration token to try next.
+    /// Of a FID: the registration token to try if the FID is refused.
     var fallback: DeviceToken?
 
     init(
@@ -38,7 +38,7 @@ struct Registration: Hashable, Sendable {
         self.provider = provider
         self.environment = environment
         self.token = token
-        self.kind = kind ?? .usual(of: provider)
+        self.kind = kind ?? .defaultKind(for: provider)
         self.installation = installation
         self.scope = scope
         self.topic = topic
@@ -46,22 +46,22 @@ struct Registration: Hashable, Sendable {
     }
 }
 
-/// Why nothing goes to a registration; the words of the column `state`.
+/// Whether a registration is active, or why it ended; raw values of the column `state`.
 enum RegistrationState: String, Sendable, CaseIterable {
     case active
     case signedOut = "signed-out"
     case invalidated
-    /// Another token of the installation, or the same token in the environment where it lives, took its place.
+    /// Replaced by another token of the installation, or by the same token in its correct environment.
     case replaced
-    /// The user has registered more devices since than are kept.
+    /// The user registered more devices than the maximum.
     case evicted
-    /// Not seen for so long that its provider has forgotten it.
+    /// Not seen for so long that its provider has expired it.
     case stale
-    /// The user asked to be forgotten; the token is gone.
+    /// The user was erased, and the token deleted.
     case erased
 }
 
-/// One user of one app: what a send looks devices up by.
+/// One user of one app; the key of device lookups.
 struct AppUser: Hashable, Sendable {
     var app: AppID
     var user: UserID
@@ -71,6 +71,6 @@ struct AppUser: Hashable, Sendable {
         self.user = user
     }
 
-    /// Few people use several apps, and a batch asks for tens of thousands.
+    /// Omits the app: few users have several apps, and a batch hashes tens of thousands.
     func hash(into hasher: inout Hasher) { hasher.combine(user) }
 }

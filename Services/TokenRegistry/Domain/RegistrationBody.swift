@@ -1,26 +1,26 @@
 import PushProtocol
 
-/// The body of both of the endpoints that the mobile clients call:
+/// The body of both endpoints that the mobile clients call:
 /// `{"token":"<device token>","platform":"ios"|"android","environment":"development"|"production","type":"<topic>"}`.
-/// `type` may be absent.
+/// `type` is optional.
 struct RegistrationBody: Hashable, Sendable {
-    /// The largest accepted body, in bytes: the longest token and room for the rest.
+    /// Maximum body size in bytes: the longest token and the other members.
     static let maximumSize = 8 * 1024
 
     let provider: Provider
     let environment: ProviderEnvironment
     let token: DeviceToken
-    /// The topic that the user joins or leaves with the token (`type`).
+    /// The topic that the user joins or leaves (`type`).
     let topic: GroupName?
 
-    /// Reads and checks a body; the error names the member, and never quotes a token.
+    /// Decodes and validates a body. Errors name the member and never quote a token.
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
         guard case .object = value else { throw .invalid(path: "the body", problem: "expected an object") }
         provider = try Self.provider(platform: try Self.text("platform", in: value))
         environment = try Self.environment(try Self.text("environment", in: value))
         guard let token = DeviceToken(try Self.text("token", in: value), for: provider) else {
-            throw .invalid(path: "token", problem: Self.shape(of: provider))
+            throw .invalid(path: "token", problem: Self.expectedFormat(of: provider))
         }
         self.token = token
         topic = try Self.topic(in: value)
@@ -58,8 +58,8 @@ struct RegistrationBody: Hashable, Sendable {
         return environment
     }
 
-    /// What a token has to look like, for whoever sent one that does not.
-    static func shape(of provider: Provider) -> String {
+    /// The expected token format, for error messages.
+    static func expectedFormat(of provider: Provider) -> String {
         switch provider {
         case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
         case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"

@@ -1,12 +1,12 @@
-/// For how long is kept what is over. Never less than ``least``: what comes late or is replayed is held against it.
+/// Retention times of ended data. At least ``least`` days, since late and replayed messages are compared with it.
 struct RetentionTerms: Hashable, Sendable {
-    /// Registrations that ended and memberships that were left, since then.
+    /// Retention of registrations and memberships after their end.
     var ended: Duration
-    /// Campaigns and imports, since they were finished.
+    /// Retention of campaigns and imports after their end.
     var records: Duration
 
     static let usual = RetentionTerms(ended: .seconds(90 * 86_400), records: .seconds(400 * 86_400))
-    /// In days; the database holds the service to it (migration 0007). Longer than anything that can still be replayed
-    /// lies in a dead-letter queue (`Topology.deadLettersKept`).
+    /// The minimum in days, which the database also enforces (migration 0007). Longer than messages stay in dead-letter
+    /// queues (`Topology.deadLetterRetention`).
     static let least = 30
 }

@@ -1,12 +1,12 @@
-import Messaging
-import PushProtocol
 import FoundationEssentials
 import Logging
+import Messaging
 import Metrics
+import PushProtocol
+import ServiceConnections
 import ServiceKit
 
-/// What feedback and upstream ask of the registry. A batch is carried out verb by verb in the order it came, runs of
-/// one verb together.
+/// Applies device commands of feedback and upstream. Runs of one verb in a batch are applied together, in order.
 struct DeviceCommandHandler: StageHandler {
     private let store: RegistrationStore
     private let memberships: MembershipStore
@@ -29,13 +29,14 @@ struct DeviceCommandHandler: StageHandler {
         return command
     }
 
-    /// The wire carries a token as text; here it becomes one of the provider's, or the command is refused.
+    /// Checks a register or unregister command. Throws if its token is not one of the provider's.
     private static func check(_ command: DeviceCommand) throws(WireError) {
         switch command.command {
-        case .register(let registrant): _ = try Claim(registrant, app: command.app)
+        case .register(let registrant): _ = try RegistrationRequest(registrant, app: command.app)
         case .unregister(let user, let provider, let environment, let token, _):
-            _ = try Claim(
-                Registrant(user: user, provider: provider, environment: environment, token: token), app: command.app)
+            _ = try RegistrationRequest(
+                RegistrationPayload(user: user, provider: provider, environment: environment, token: token),
+                app: command.app)
         case .deactivate, .suspect, .correct, .membership: break
         }
     }
@@ -60,7 +61,7 @@ struct DeviceCommandHandler: StageHandler {
                 guard case .correct(let device, let environment) = command.command else { continue }
                 let moved = try await store.correct(device: device, of: command.app, to: environment)
                 logger.info(
-                    moved ? "registration moved to the environment it lives in" : "nothing to move: it is inactive",
+                    moved ? "Registration moved to its correct environment" : "Registration is inactive; not moved",
                     metadata: [
                         "app": "\(command.app)", "device": "\(device)", "environment": "\(environment.rawValue)",
                     ])
@@ -76,10 +77,10 @@ struct DeviceCommandHandler: StageHandler {
             })
     }
 
-    private func register(_ claims: [Claim]) async throws {
+    private func register(_ claims: [RegistrationRequest]) async throws {
         let taken = try await store.register(claims)
         for claim in claims {
-            // What is not taken under its own id was corrected before, or is void: no loss, so nothing to alarm with.
+            // A missing id is harmless: the registration was moved to its correct environment before, or is void.
             let isTaken = taken.contains(claim.device)
             Counter(
                 label: "heliograph_registry_registrations_total",
@@ -87,7 +88,7 @@ struct DeviceCommandHandler: StageHandler {
             ).increment()
             if !isTaken {
                 logger.debug(
-                    "registration not taken as it is: its environment was corrected, or something later is known",
+                    "Registration not stored as sent: its environment was corrected, or a later change is known",
                     metadata: ["app": "\(claim.app)", "device": "\(claim.device)"])
             }
         }
@@ -96,11 +97,11 @@ struct DeviceCommandHandler: StageHandler {
     private func suspect(_ run: [DeviceCommand]) async throws {
         let answer = try await fids.suspect(run.compactMap(\.suspicion))
         for device in answer.ended.sorted(by: { $0.uuidString < $1.uuidString }) {
-            logger.info("FID ended: refused again after a day", metadata: ["device": "\(device)"])
+            logger.info("FID ended; the provider refused it again after a day", metadata: ["device": "\(device)"])
         }
         for halt in answer.halted {
             logger.error(
-                "Too many FIDs of this app version are refused while tokens of theirs are taken; tokens are used for a day",
+                "Provider refuses too many FIDs of an app version but accepts their tokens; using tokens for a day",
                 metadata: [
                     "app": "\(halt.cohort.app)", "app_version": "\(halt.cohort.version)",
                     "people": "\(halt.suspected)",
@@ -120,7 +121,7 @@ struct DeviceCommandHandler: StageHandler {
             ).increment()
             logger.info(
                 applied
-                    ? "registration deactivated" : "invalidation not applied: the registration is newer or inactive",
+                    ? "Registration deactivated" : "Registration is newer or inactive; invalidation ignored",
                 metadata: [
                     "app": "\(command.app)", "device": "\(invalidation.device)", "reason": "\(invalidation.reason)",
                 ])
@@ -129,27 +130,28 @@ struct DeviceCommandHandler: StageHandler {
 }
 
 extension Verdict {
-    /// Kept for a person: nothing of an app that nobody configured can be carried out.
+    /// Dead-letters a message of an app that is not configured.
     static func unknownApp(_ app: AppID) -> Verdict {
-        let detail = "no app “\(app)” is configured; add it to the apps file"
+        let detail = "app “\(app)” is not configured; add it to the apps file"
         return Verdict(.deadLetter(Reason(code: "unknown-app", detail: detail)))
     }
 }
 
 extension DeviceCommand {
-    /// The claim in a `register` or `unregister`, which ``DeviceCommandHandler/decode(_:)`` has checked.
-    fileprivate var claim: Claim? {
+    /// The request in a `register` or `unregister` command, which ``DeviceCommandHandler/decode(_:)`` has checked.
+    fileprivate var claim: RegistrationRequest? {
         switch command {
-        case .register(let registrant): try? Claim(registrant, app: app)
+        case .register(let registrant): try? RegistrationRequest(registrant, app: app)
         case .unregister(let user, let provider, let environment, let token, let at):
-            Claim(app: app, user: user, provider: provider, environment: environment, token: token, at: at)
+            RegistrationRequest(
+                app: app, user: user, provider: provider, environment: environment, token: token, at: at)
         case .deactivate, .suspect, .correct, .membership: nil
         }
     }
 
-    fileprivate var suspicion: FIDStore.Suspicion? {
+    fileprivate var suspicion: FIDStore.RefusedFID? {
         guard case .suspect(let device, let at, let reason) = command else { return nil }
-        return FIDStore.Suspicion(app: app, device: device, at: at, reason: reason)
+        return FIDStore.RefusedFID(app: app, device: device, at: at, reason: reason)
     }
 
     fileprivate var invalidation: Invalidation? {

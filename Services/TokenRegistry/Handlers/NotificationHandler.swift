@@ -1,27 +1,29 @@
+import FoundationEssentials
 import Messaging
 import PushProtocol
-import FoundationEssentials
+import ServiceConnections
 import ServiceKit
 
-/// Notifications to users in, pushes to devices out: one query a batch. What is to an audience becomes a campaign.
+/// Resolves notifications to users into pushes to devices. Opens a campaign for a notification to an audience.
 struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
     private let campaigns: CampaignStore
     private let apps: Set<AppID>
-    private let courtesy: Courtesy
+    private let bulkThrottle: BulkThrottle
     private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
 
-    /// - Parameter apps: those that are configured; a campaign of another would find no queue.
+    /// - Parameter apps: the configured apps. A campaign of another app would have no queue.
     init(
-        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, courtesy: Courtesy = Courtesy(),
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
+        bulkThrottle: BulkThrottle = BulkThrottle(),
         fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
         self.store = store
         self.campaigns = campaigns
         self.apps = apps
-        self.courtesy = courtesy
+        self.bulkThrottle = bulkThrottle
         self.fids = fids
         self.now = now
     }
@@ -38,7 +40,7 @@ struct NotificationHandler: StageHandler {
         let (now, fids) = (now(), fids())
         var verdicts: [Verdict] = []
         for (delivery, places) in zip(batch, recipients.places) {
-            courtesy.heard(of: delivery.message.lane)
+            bulkThrottle.noteTraffic(on: delivery.message.lane)
             if let audience = delivery.message.audience {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {
@@ -62,7 +64,7 @@ struct NotificationHandler: StageHandler {
 }
 
 extension PushPlan {
-    /// The plan as messages for the bus, each with the routing key its exchange expects.
+    /// The plan's messages for the bus, with their routing keys.
     func outbound() throws(WireError) -> [Outbound] {
         var messages: [Outbound] = []
         for push in pushes {

@@ -2,15 +2,15 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The statements that walk through an audience. Users are compared by the database alone, in the order of its indexes.
+/// SQL queries that page through an audience. Only the database compares users, in the order of its indexes.
 enum AudienceQueries {
-    /// A part of the walk: users after `after`, up to `upTo`, itself included; `nil`: to the end.
+    /// A range of users: greater than `after`, up to and including `upTo`. `nil`: no upper bound.
     struct Span: Hashable, Sendable {
         var after: String
         var upTo: String?
     }
 
-    /// Of everyone in an app: the user of the `limit`-th registration in the span; no row when there are fewer.
+    /// Queries the user of the `limit`-th active registration in the span. Returns no row if there are fewer.
     static func end(of span: Span, in app: AppID, limit: Int) -> SQL {
         """
         SELECT user_id FROM registry.registration r
@@ -19,17 +19,17 @@ enum AudienceQueries {
         """
     }
 
-    /// All that is registered in a span of everyone, and meant.
+    /// Queries the registrations of all users in a span that belong to the audience.
     static func everyone(in span: Span, of campaign: Campaign) -> SQL {
         """
         SELECT \(Registration.columns) FROM registry.registration r
         WHERE r.app = \(campaign.app.rawValue) AND r.state = 'active' AND \(within(span, "r.user_id"))
-            AND \(isMeant(by: campaign))
+            AND \(isInAudience(by: campaign))
         ORDER BY r.user_id
         """
     }
 
-    /// The next members of a group.
+    /// Queries the next members of a group.
     static func members(of group: UserGroup, in app: AppID, span: Span, limit: Int) -> SQL {
         """
         SELECT m.user_id FROM registry.membership m
@@ -39,7 +39,7 @@ enum AudienceQueries {
         """
     }
 
-    /// The next of the users that a campaign lists.
+    /// Queries the next users of a campaign's list.
     static func listed(by campaign: UUID, span: Span, limit: Int) -> SQL {
         """
         SELECT m.user_id FROM registry.campaign_member m
@@ -48,14 +48,14 @@ enum AudienceQueries {
         """
     }
 
-    /// What of these users' registrations is meant.
+    /// Queries the registrations of these users that belong to the audience.
     static func devices(of users: [UserID], of campaign: Campaign) -> SQL {
         """
         SELECT \(Registration.columns)
         FROM unnest(\(users.map(\.rawValue))::text[]) AS u (user_id)
         JOIN registry.registration r
             ON r.app = \(campaign.app.rawValue) AND r.user_id = u.user_id AND r.state = 'active'
-        WHERE \(isMeant(by: campaign))
+        WHERE \(isInAudience(by: campaign))
         ORDER BY r.device_id
         """
     }
@@ -65,9 +65,9 @@ enum AudienceQueries {
         return "\(column) > \(span.after) AND \(column) <= \(upTo)"
     }
 
-    /// What was the user's at the cut-off, or has since taken the place of what was: an exchanged token, or one that was
-    /// moved to the environment it lives in. So each device is one user's for the whole campaign.
-    private static func isMeant(by campaign: Campaign) -> SQL {
+    /// Matches registrations that the user had at the cut-off, and their replacements since: a rotated token, or a
+    /// token moved to its correct environment. Each device so belongs to one user throughout the campaign.
+    private static func isInAudience(by campaign: Campaign) -> SQL {
         let condition = campaign.audience.devices.map(fits) ?? "true"
         return """
             (r.state_changed_at <= \(campaign.cutOff) OR EXISTS (

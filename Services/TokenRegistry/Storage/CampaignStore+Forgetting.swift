@@ -2,20 +2,19 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// A campaign's list goes when the campaign is over (``ListSweeper``): in steps, as a list has any length and a statement a few
-/// seconds. Its parts go last, which tell meanwhile that there is a list.
+/// Deletes a campaign's user list after the campaign has ended (``ListSweeper``). Lists have any length, so deletion
+/// runs in steps of a few seconds. The part rows go last, since they mark that a list exists.
 extension CampaignStore {
-    /// The most users of a list that one statement deletes.
-    static let forgottenAtOnce = 10_000
+    /// Maximum list users that one statement deletes.
+    static let deletionStep = 10_000
 
-    /// Deletes what is left of lists whose campaigns are over, from one user to the next in their order: what was deleted already is
-    /// not passed again.
+    /// Deletes the lists of ended campaigns in user order. No step scans rows that an earlier step deleted.
     ///
-    /// - Parameter rest: between two steps, told how long the last one took.
-    /// - Throws: the first failure, after every other list had its turn.
-    func forgetLists(rest: (Duration) async throws -> Void = { _ in }) async throws {
+    /// - Parameter rest: called between steps with the duration of the last one.
+    /// - Throws: the first failure, after all other lists were tried.
+    func deleteEndedLists(rest: (Duration) async throws -> Void = { _ in }) async throws {
         var failure: (any Error)?
-        for row in try await database.query(Self.leftLists) {
+        for row in try await database.query(Self.endedLists) {
             let campaign = try row.decode(UUID.self, at: 0)
             do {
                 try await forgetList(of: campaign, rest: rest)
@@ -32,37 +31,37 @@ extension CampaignStore {
         while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
             let end = try row.decode(String.self, at: 0)
             let begun = ContinuousClock.now
-            try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
+            try await database.execute(Self.listDeletion(of: campaign, after: position, upTo: end))
             position = end
             try await rest(.now - begun)
         }
         try await database.transaction { [position] transaction in
-            try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
+            try await transaction.execute(Self.listDeletion(of: campaign, after: position, upTo: nil))
             try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
         }
     }
 
-    static let leftLists: SQL = """
+    static let endedLists: SQL = """
         SELECT DISTINCT p.campaign FROM registry.campaign_part p JOIN registry.campaign c ON c.id = p.campaign
         WHERE c.finished_at IS NOT NULL
         """
 
-    /// The last user of a step; no row when the list ends before.
+    /// Queries the last user of a step. Returns no row if the list ends before.
     static func end(ofList campaign: UUID, after position: String) -> SQL {
         """
         SELECT m.user_id FROM registry.campaign_member m WHERE m.campaign = \(campaign) AND m.user_id > \(position)
-        ORDER BY m.user_id OFFSET \(forgottenAtOnce - 1) LIMIT 1
+        ORDER BY m.user_id OFFSET \(deletionStep - 1) LIMIT 1
         """
     }
 
-    static func listForgetting(of campaign: UUID, after position: String, upTo end: String?) -> SQL {
+    static func listDeletion(of campaign: UUID, after position: String, upTo end: String?) -> SQL {
         """
         DELETE FROM registry.campaign_member m
         WHERE m.campaign = \(campaign) AND \(AudienceQueries.within(.init(after: position, upTo: end), "m.user_id"))
         """
     }
 
-    /// Takes a user off the lists that there are; part of an erasure.
+    /// Removes a user from all stored lists. Part of an erasure.
     static func erasure(of user: AppUser) -> SQL {
         """
         DELETE FROM registry.campaign_member m
@@ -72,7 +71,7 @@ extension CampaignStore {
         """
     }
 
-    /// The same in what the parts of a list tell of themselves before it begins.
+    /// Removes a user from the samples of list parts. Part of an erasure.
     static func sampleErasure(of user: AppUser) -> SQL {
         """
         UPDATE registry.campaign_part p SET sample = array_remove(p.sample, \(user.user.rawValue))

@@ -3,17 +3,17 @@ import Postgres
 import PushProtocol
 
 extension CampaignStore {
-    /// Side by side, so that several processes share a campaign, and one's wait for the broker is another's time.
+    /// Ranges of a campaign. Several processes share them, and one range uses the time another waits for the broker.
     static let ranges = 8
-    /// Below so many, one range is enough.
-    static let worthSplitting: Int64 = 20_000
-    /// How many pages of a table are looked at to find out about how many there are, and where to split.
+    /// Smaller audiences get a single range.
+    static let minimumSplitSize: Int64 = 20_000
+    /// Table pages sampled to estimate the audience's size and the range bounds.
     private static let samplePages = 400.0
 
-    /// Makes a notification to an audience a campaign, or adds a part to its list of users. Again without harm.
+    /// Opens a campaign for a notification to an audience, or adds a part to its user list. Idempotent.
     ///
-    /// - Returns: the cursors of its ranges, to be published, of those that have not moved yet; none while parts of its
-    ///   list are still to come.
+    /// - Returns: the cursors to publish, one for each range that has not started. Empty while parts of the list are
+    ///   missing.
     func open(_ notification: PushProtocol.Notification, to audience: Audience) async throws -> [CampaignCursor] {
         let trace = notification.trace
         let body = String(decoding: try notification.withoutList.wireBody(), as: UTF8.self)
@@ -25,7 +25,7 @@ extension CampaignStore {
                     \(audience.summary), \(audience.rate)::integer)
                 ON CONFLICT (id) DO NOTHING
                 """)
-            // Parts come side by side: one after the other, so that the last one sees that it is the last.
+            // Serialises the parts, so that the last one sees all others.
             let known = try await transaction.query(
                 """
                 SELECT state FROM registry.campaign
@@ -56,7 +56,7 @@ extension CampaignStore {
         }
     }
 
-    /// - Returns: whether everything is here that it takes to begin.
+    /// Stores a list part. Returns whether all parts have arrived.
     private func collect(_ audience: Audience, in transaction: PostgresTransaction) async throws -> Bool {
         guard case .users(let users, let part, let of) = audience.members else { return true }
         let fresh = try await transaction.execute(
@@ -76,14 +76,13 @@ extension CampaignStore {
         return try parts.single(Int.self) >= of
     }
 
-    /// Every hundredth of a part's users, in their order, from the middle of the first hundred on; of fewer, the one in the
-    /// middle.
+    /// Every hundredth user of a part in order, beginning at the 50th. The middle one of a smaller part.
     private static func sample(of users: [UserID]) -> [String] {
         let ordered = users.map(\.rawValue).sorted()
         return stride(from: min(50, ordered.count / 2), to: ordered.count, by: 100).map { ordered[$0] }
     }
 
-    /// Cuts the audience into ranges and begins.
+    /// Splits the audience into ranges and starts the campaign.
     private func begin(
         _ audience: Audience, in app: AppID, _ transaction: PostgresTransaction
     ) async throws {
@@ -92,7 +91,7 @@ extension CampaignStore {
         let estimate = try row.decode(Int64.self, at: 0)
         var bounds: [String] = []
         for bound in try row.decode([String]?.self, at: 1) ?? [] where bound != bounds.last { bounds.append(bound) }
-        if estimate < Self.worthSplitting { bounds = [] }
+        if estimate < Self.minimumSplitSize { bounds = [] }
         for (number, lower) in ([""] + bounds).enumerated() {
             let upper = number < bounds.count ? bounds[number] : nil
             try await transaction.execute(
@@ -101,7 +100,7 @@ extension CampaignStore {
                 VALUES (\(audience.campaign), \(number)::integer, \(lower), \(upper), \(lower))
                 """)
         }
-        // Who is erased from now on is taken off the list, and needs to be found in no sample.
+        // An erasure from now on removes users from the list, so the samples may go.
         try await transaction.execute(
             "UPDATE registry.campaign_part SET sample = '{}' WHERE campaign = \(audience.campaign) AND sample <> '{}'")
         try await transaction.execute(
@@ -111,8 +110,8 @@ extension CampaignStore {
             """)
     }
 
-    /// About how many there are, and the users that divide them into about equal ranges: of a list from what is known of its
-    /// parts, of a table from some of its pages, whose number does not grow with it.
+    /// Queries an estimate of the audience's size and the users that split it into ranges of similar size. Lists use
+    /// the samples of their parts; tables use a fixed number of pages.
     private func sampling(
         of audience: Audience, in app: AppID, _ transaction: PostgresTransaction
     ) async throws -> SQL {
@@ -149,15 +148,15 @@ extension CampaignStore {
     }
 }
 
-/// A campaign's id that is another app's.
+/// The campaign's id is in use by another app.
 struct CampaignConflict: Error, CustomStringConvertible {
     let campaign: UUID
 
-    var description: String { "the campaign \(campaign) is another app's; give each its own id" }
+    var description: String { "campaign \(campaign) belongs to another app; give each campaign its own id" }
 }
 
 extension PushProtocol.Notification {
-    /// What all messages of a campaign have in common.
+    /// The notification that all messages of a campaign share, without the listed users.
     fileprivate var withoutList: PushProtocol.Notification {
         guard case .users(_, _, let of) = audience?.members else { return self }
         var notification = self
@@ -167,7 +166,7 @@ extension PushProtocol.Notification {
 }
 
 extension Audience {
-    /// For people.
+    /// The audience in words, for display.
     var summary: String {
         let whom =
             switch members {

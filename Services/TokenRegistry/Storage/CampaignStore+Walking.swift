@@ -3,10 +3,10 @@ import Postgres
 import PushProtocol
 
 extension CampaignStore {
-    /// The next of an audience after `position`, at most about `limit` devices of everyone, or `limit` users of a group or
-    /// list. A user's devices are never parted.
+    /// Reads the next page of an audience after `position`. A page has about `limit` devices of all users, or at most
+    /// `limit` users of a group or list. All devices of a user are on one page.
     ///
-    /// - Parameter upper: the last user who may be on the page; `nil`: no bound.
+    /// - Parameter upper: the last user that the page may include; `nil`: no bound.
     func page(
         of campaign: Campaign, after position: String, upTo upper: String?, limit: Int
     ) async throws(PostgresError) -> CampaignPage {
@@ -55,7 +55,8 @@ extension CampaignStore {
             }
         }
         var members = users.map { CampaignPage.Member(user: $0, devices: devices[$0, default: []]) }
-        // Who has no device that fits the filter is not among the audience; who has none at all hears of it.
+        // With a filter, users without a matching device do not belong to the audience. Without one, users without
+        // devices do.
         if campaign.audience.devices != nil { members.removeAll(where: \.devices.isEmpty) }
         let end = users.count < limit ? nil : users.last?.rawValue
         return CampaignPage(members: members, end: end, looked: users.count)

@@ -3,10 +3,10 @@ import Messaging
 import Postgres
 import PushProtocol
 
-/// Campaigns: what they are, who is meant, and how far they have come.
+/// Stores campaigns with their state and the progress of each range.
 struct CampaignStore: Sendable {
-    /// How long a step may take before another process may take the range over that shows no sign of the step's end. A
-    /// redelivered cursor does not wait for the end of its own turn: who had it is gone.
+    /// How long a step holds its range before another process may claim it. A redelivered cursor does not wait for its
+    /// own lease: the earlier holder is gone.
     static let lease = Duration.seconds(30)
 
     let database: PostgresPool
@@ -17,24 +17,24 @@ struct CampaignStore: Sendable {
         self.tokens = tokens
     }
 
-    /// What an arrived cursor is.
-    enum Claim: Hashable, Sendable {
-        /// This process's turn, up to `upper`.
+    /// The result of claiming a cursor.
+    enum CursorClaim: Hashable, Sendable {
+        /// This process may make the step. The range ends at `upper`.
         case granted(upper: String?)
-        /// To come back later: the campaign is paused, or another copy of this cursor is being worked off.
+        /// Try again later: the campaign is paused, or another copy of this cursor is in progress.
         case later
-        /// Without meaning: its step was made, or the campaign is over.
+        /// Drop the cursor: its step is done, or the campaign has ended.
         case void
     }
 
-    /// Writes down where a range stands, and takes it for a step.
+    /// Stores a range's progress and leases the range for one step.
     ///
-    /// There is one cursor of a range, but for what the broker or a publisher repeats. A repeat is found out by its step,
-    /// which is behind, or by the lease of whoever makes it: which is the turn of one copy of the cursor, and of no other
-    /// one, though that be redelivered too.
+    /// A range has one cursor, but the broker or the publisher may duplicate it. A duplicate is detected by its lower
+    /// step, or by the lease, which holds one copy of the cursor only, even if another copy is redelivered.
     ///
-    /// - Parameter redelivered: whether the broker has taken it back from someone, who therefore makes no step any more.
-    func claim(_ cursor: CampaignCursor, redelivered: Bool) async throws(PostgresError) -> Claim {
+    /// - Parameter redelivered: whether the broker requeued the cursor, so that its earlier consumer makes no step any
+    ///   more.
+    func claim(_ cursor: CampaignCursor, redelivered: Bool) async throws(PostgresError) -> CursorClaim {
         let rows = try await database.query(Self.claiming(cursor, redelivered: redelivered))
         if let row = rows.first { return .granted(upper: try row.decode(String?.self, at: 0)) }
         guard let row = try await database.query(Self.standing(of: cursor)).first else { return .void }
@@ -72,7 +72,7 @@ struct CampaignStore: Sendable {
         """
     }
 
-    /// Ends the turn that a claim began, without a step.
+    /// Releases the lease of a claim without a step.
     func yield(_ cursor: CampaignCursor) async throws(PostgresError) {
         try await database.execute(
             """
@@ -82,7 +82,7 @@ struct CampaignStore: Sendable {
             """)
     }
 
-    /// Marks a range whose cursor was dead-lettered. The next claim of the range takes the mark away.
+    /// Marks a range whose cursor was dead-lettered. The next claim removes the mark.
     func halt(_ cursor: CampaignCursor, because reason: Reason) async throws(PostgresError) {
         try await database.execute(
             """
@@ -92,12 +92,12 @@ struct CampaignStore: Sendable {
             """)
     }
 
-    /// A range has been walked to its end; the campaign is done with the last of them. Again without harm.
+    /// Marks a range as done, and the campaign with its last range. Idempotent.
     ///
-    /// - Returns: whether the campaign is done by this.
+    /// - Returns: whether this ended the campaign.
     func finish(_ cursor: CampaignCursor) async throws -> Bool {
         try await database.transaction { transaction in
-            // One after the other, so that the last one sees that it is the last.
+            // Serialises the ranges, so that the last one sees all others.
             try await transaction.execute("SELECT FROM registry.campaign WHERE id = \(cursor.campaign) FOR UPDATE")
             try await transaction.execute(
                 """
@@ -113,7 +113,7 @@ struct CampaignStore: Sendable {
         }
     }
 
-    /// It is too late to tell anyone else.
+    /// Marks a campaign as expired: the notification's expiration has passed.
     func expire(_ campaign: UUID) async throws {
         try await database.execute(
             """
@@ -122,9 +122,9 @@ struct CampaignStore: Sendable {
             """)
     }
 
-    /// Reserves `count` pushes of a campaign's rate.
+    /// Reserves `count` pushes of a campaign's rate limit.
     ///
-    /// - Returns: how long to wait before asking again; `nil` when it is time. One that has no rate never waits.
+    /// - Returns: how long to wait before the next call; `nil` if the pushes may leave now.
     func reserve(_ count: Int, of campaign: UUID, rate: Int) async throws(PostgresError) -> Duration? {
         let due = try await database.query(
             """
@@ -139,7 +139,7 @@ struct CampaignStore: Sendable {
         return try wait.first?.decode(Duration.self, at: 0) ?? .zero
     }
 
-    /// Gives back what was reserved and not used.
+    /// Returns reserved pushes that were not used.
     func release(_ count: Int, of campaign: UUID, rate: Int) async throws(PostgresError) {
         guard count != 0 else { return }
         try await database.execute(
@@ -149,7 +149,7 @@ struct CampaignStore: Sendable {
             """)
     }
 
-    /// A campaign that has begun; `nil` when there is none of that id.
+    /// Reads a started campaign; `nil` if none has the id.
     func campaign(_ id: UUID) async throws -> Campaign? {
         let rows = try await database.query(
             "SELECT notification, cut_off FROM registry.campaign WHERE id = \(id) AND cut_off IS NOT NULL")

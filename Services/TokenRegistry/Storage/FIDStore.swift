@@ -2,37 +2,37 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Suspected FIDs, and the cohorts whose FIDs are not used. Times are the database's.
+/// Stores suspected FIDs and the cohorts whose FIDs are not used. Times are the database's.
 struct FIDStore: Sendable {
     let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
 
-    /// A provider refused the FID of `device` at `at`, and took a registration token of the same installation.
-    struct Suspicion: Hashable, Sendable {
+    /// A FID that a provider refused while it accepted a registration token of the same installation.
+    struct RefusedFID: Hashable, Sendable {
         var app: AppID
         var device: UUID
         var at: Timestamp
         var reason: String
     }
 
-    /// A cohort whose FIDs are not used since the last suspicions.
+    /// A cohort whose FIDs have been disabled.
     struct Halt: Hashable, Sendable {
         var cohort: FIDPreference.Cohort
-        /// How many people's FIDs were refused within a day.
+        /// Users whose FIDs were refused within a day.
         var suspected: Int
     }
 
     struct Answer: Hashable, Sendable {
-        /// The FIDs that ended, since they were refused a day before too.
+        /// FIDs that ended because they had also been refused a day before.
         var ended: Set<UUID> = []
-        /// The cohorts that were not halted before.
+        /// Cohorts that were not halted before.
         var halted: [Halt] = []
     }
 
-    /// Ends each FID that was suspected a day before or longer and has a registration token beside it, and suspects the
-    /// others. Then halts the cohorts that have too many.
-    func suspect(_ suspicions: [Suspicion]) async throws -> Answer {
+    /// Ends FIDs that have a registration token beside them and were suspected a day or longer ago. Marks the others as
+    /// suspected, then halts cohorts with too many suspected FIDs.
+    func suspect(_ suspicions: [RefusedFID]) async throws -> Answer {
         guard !suspicions.isEmpty else { return Answer() }
         return try await database.transaction { transaction in
             var answer = Answer()
@@ -57,7 +57,7 @@ struct FIDStore: Sendable {
         }
     }
 
-    /// The cohorts whose FIDs are not used now. A row that cannot be read halts nothing.
+    /// Reads the halted cohorts. Skips unreadable rows.
     func halts() async throws(PostgresError) -> FIDPreference {
         var halted: Set<FIDPreference.Cohort> = []
         let query: SQL = "SELECT app, app_version FROM registry.fid_halt WHERE until > statement_timestamp()"
@@ -68,7 +68,7 @@ struct FIDStore: Sendable {
         return FIDPreference(halted: halted)
     }
 
-    private static func given(_ suspicions: [Suspicion]) -> SQL {
+    private static func given(_ suspicions: [RefusedFID]) -> SQL {
         """
         (SELECT device_id, app, least(max(at), statement_timestamp()) AS at, min(reason) AS reason
         FROM unnest(
@@ -78,7 +78,7 @@ struct FIDStore: Sendable {
         """
     }
 
-    static func ending(_ suspicions: [Suspicion]) -> SQL {
+    static func ending(_ suspicions: [RefusedFID]) -> SQL {
         """
         UPDATE registry.registration r
         SET state = 'invalidated', state_reason = c.reason, state_changed_at = statement_timestamp(),
@@ -94,8 +94,8 @@ struct FIDStore: Sendable {
         """
     }
 
-    /// The first suspicion of a day stays: the next day is counted from it.
-    static func suspecting(_ suspicions: [Suspicion]) -> SQL {
+    /// Marks FIDs as suspected. Keeps the first suspicion of a day, since the next day counts from it.
+    static func suspecting(_ suspicions: [RefusedFID]) -> SQL {
         """
         UPDATE registry.registration r SET suspected_at = c.at
         FROM \(given(suspicions)) AS c
@@ -105,7 +105,7 @@ struct FIDStore: Sendable {
         """
     }
 
-    /// Counts people: the devices of one user alone halt no cohort.
+    /// Counts users, so that one user's devices cannot halt a cohort.
     static func suspected(of cohort: FIDPreference.Cohort) -> SQL {
         """
         SELECT count(DISTINCT user_id) FROM registry.registration
@@ -115,8 +115,8 @@ struct FIDStore: Sendable {
         """
     }
 
-    /// Looks at no more than ``mostLookedAt`` FIDs of the app, so that the count is never slow. No index holds the version,
-    /// which changes with each update of an app.
+    /// Counts the cohort's FIDs among at most ``mostLookedAt`` FIDs of the app, to bound the time. No index has the
+    /// version, since it changes with each app update.
     static func known(of cohort: FIDPreference.Cohort, limit: Int) -> SQL {
         """
         SELECT count(*) FROM (
@@ -131,7 +131,7 @@ struct FIDStore: Sendable {
 
     private static let mostLookedAt = 100_000
 
-    /// Returns whether it was not halted.
+    /// Halts a cohort. Returns whether it was not halted before.
     private static func halting(_ cohort: FIDPreference.Cohort, _ suspected: Int) -> SQL {
         """
         WITH known AS (

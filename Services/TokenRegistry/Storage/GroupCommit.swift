@@ -2,26 +2,26 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Stores what many clients register at once in few transactions. Claims that arrive during a transaction are stored
-/// together in the next one, so that many share one commit to disk. The first claim starts a transaction at once.
+/// Batches registration requests of many clients into few transactions. Requests that arrive during a transaction share
+/// the next one and its commit to disk. The first request starts a transaction at once.
 ///
-/// Several transactions run beside each other, so that one which waits for a lock delays its own claims only. The number of
-/// claims that wait is bounded: beyond it a caller is refused at once.
+/// Several transactions run in parallel, so a lock wait delays only the requests of its own batch. The number of
+/// waiting requests is bounded; further ones fail with ``Full``.
 actor GroupCommit {
-    /// Stores claims in one transaction.
+    /// Stores requests in one transaction.
     ///
-    /// - Returns: the devices that their user did not have before.
-    typealias Store = @Sendable ([Claim]) async throws -> Set<UUID>
+    /// - Returns: the devices that are new to their user.
+    typealias Store = @Sendable ([RegistrationRequest]) async throws -> Set<UUID>
 
-    /// The most claims of a transaction: its locks are held for milliseconds.
+    /// Maximum requests of a transaction. It bounds lock times to milliseconds.
     static let mostClaims = 128
     static let mostTransactions = 4
-    /// The most claims that may wait. Four transactions of 128 claims in 10 ms store these in about 80 ms.
-    static let usualMostWaiting = 4096
-    /// How many statements of one company may time out before the rest of the company is refused.
+    /// Maximum waiting requests. Four transactions of 128 requests in 10 ms store these in about 80 ms.
+    static let defaultMaximumWaiting = 4096
+    /// Statement timeouts of one batch after which the rest of the batch fails.
     static let mostTimeouts = 8
 
-    /// No more claims may wait.
+    /// Too many requests are waiting.
     struct Full: Error {}
 
     private let store: Store
@@ -30,24 +30,24 @@ actor GroupCommit {
     private var transactions = 0
 
     private struct Waiting {
-        let claim: Claim
+        let claim: RegistrationRequest
         let answer: CheckedContinuation<Bool, any Error>
     }
 
-    init(mostWaiting: Int = usualMostWaiting, _ store: @escaping Store) {
+    init(mostWaiting: Int = defaultMaximumWaiting, _ store: @escaping Store) {
         self.mostWaiting = mostWaiting
         self.store = store
     }
 
-    /// How many claims no transaction has taken yet.
+    /// Requests that no transaction has taken yet.
     var backlog: Int { waiting.count }
 
-    /// Returns when the claim is committed.
+    /// Stores a request. Returns after the commit.
     ///
-    /// - Returns: whether its user did not have the device before.
-    /// - Throws: ``Full``, or the error of the store for this claim. An error of another claim is never this one's.
+    /// - Returns: whether the device is new to its user.
+    /// - Throws: ``Full``, or the store's error for this request. Errors of other requests are not thrown.
     @discardableResult
-    func register(_ claim: Claim) async throws -> Bool {
+    func register(_ claim: RegistrationRequest) async throws -> Bool {
         guard waiting.count < mostWaiting else { throw Full() }
         return try await withCheckedThrowingContinuation { answer in
             waiting.append(Waiting(claim: claim, answer: answer))
@@ -59,42 +59,42 @@ actor GroupCommit {
 
     private func storeWaiting() async {
         while !waiting.isEmpty {
-            let company = Array(waiting.prefix(Self.mostClaims))
-            waiting.removeFirst(company.count)
+            let batch = Array(waiting.prefix(Self.mostClaims))
+            waiting.removeFirst(batch.count)
             var timeouts = 0
-            await commit(company, &timeouts)
+            await commit(batch, &timeouts)
         }
         transactions -= 1
     }
 
-    private func commit(_ company: [Waiting], _ timeouts: inout Int) async {
+    private func commit(_ batch: [Waiting], _ timeouts: inout Int) async {
         do {
-            let arrived = try await store(company.map(\.claim))
-            for one in company { one.answer.resume(returning: arrived.contains(one.claim.device)) }
+            let arrived = try await store(batch.map(\.claim))
+            for one in batch { one.answer.resume(returning: arrived.contains(one.claim.device)) }
         } catch {
             let failure = error as? PostgresError
             if failure?.isTimeout == true {
                 timeouts += 1
-                guard company.count > 1, timeouts < Self.mostTimeouts else { return fail(company, error) }
-                // One claim may wait for a lock or take too long: the others must not fail with it.
-                let middle = company.count / 2
-                await commit(Array(company[..<middle]), &timeouts)
-                await commit(Array(company[middle...]), &timeouts)
+                guard batch.count > 1, timeouts < Self.mostTimeouts else { return fail(batch, error) }
+                // One request may wait for a lock or be slow. Split the batch, so that the others succeed.
+                let middle = batch.count / 2
+                await commit(Array(batch[..<middle]), &timeouts)
+                await commit(Array(batch[middle...]), &timeouts)
             } else if failure?.isOutage == true {
-                // Every claim that waits would only fail later.
+                // The database is away, so all waiting requests fail.
                 let everyone = waiting
                 waiting = []
-                fail(company + everyone, error)
-            } else if company.count == 1 {
-                fail(company, error)
+                fail(batch + everyone, error)
+            } else if batch.count == 1 {
+                fail(batch, error)
             } else {
-                // An error of a transaction names no claim; an error of a single claim does.
-                for one in company { await commit([one], &timeouts) }
+                // A transaction's error does not name the request. Store them one by one.
+                for one in batch { await commit([one], &timeouts) }
             }
         }
     }
 
-    private func fail(_ company: [Waiting], _ error: any Error) {
-        for one in company { one.answer.resume(throwing: error) }
+    private func fail(_ batch: [Waiting], _ error: any Error) {
+        for one in batch { one.answer.resume(throwing: error) }
     }
 }

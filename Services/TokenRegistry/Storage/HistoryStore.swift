@@ -3,11 +3,11 @@ import Logging
 import Postgres
 import PushProtocol
 
-/// What is kept for a time only besides registrations: memberships that were left, found by walking through all of them
-/// (an index on their time would be rewritten by everyone who subscribes again); campaigns, by when they finished; imports.
+/// Deletes old memberships, campaigns and imports. Ended memberships are found by a walk through the table: an index on
+/// their time would be rewritten by each new subscription.
 struct HistoryStore: Sendable {
-    /// The most memberships that one step looks at, and the most campaigns that go at once.
-    static let usualStep = 1000
+    /// Maximum memberships a step reads, and maximum campaigns deleted at once.
+    static let defaultStep = 1000
 
     private let database: PostgresPool
     private let terms: RetentionTerms
@@ -15,7 +15,7 @@ struct HistoryStore: Sendable {
     private let logger: Logger
 
     init(
-        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep, logger: Logger = .registry
+        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = defaultStep, logger: Logger = .registry
     ) {
         self.logger = logger
         self.database = database
@@ -23,24 +23,25 @@ struct HistoryStore: Sendable {
         self.step = step
     }
 
-    /// What a step came to.
+    /// The result of a step.
     enum Progress: Hashable, Sendable {
-        /// Another process is at it.
+        /// Another process runs a step.
         case elsewhere
-        /// So many memberships were deleted, and there are more to be looked at.
+        /// `memberships` rows were deleted; the walk continues.
         case more(memberships: Int)
-        /// So many, all have been looked at, and records after them: the next step begins anew.
+        /// `memberships` rows were deleted and the walk ended, as did the deletion of records. The next step starts a
+        /// new walk.
         case finished(memberships: Int, Records)
     }
 
-    /// How many records were deleted, and which campaigns have expired since they stood still.
+    /// Numbers of deleted records, and inactive campaigns that have expired.
     struct Records: Hashable, Sendable {
         var campaigns = 0
         var imports = 0
         var expired: [UUID] = []
     }
 
-    /// A membership, in the order of the table's primary key; empty: before all of them.
+    /// A position in the order of the table's primary key. Empty: before the first row.
     struct Place: Hashable, Sendable {
         var app = ""
         var kind = ""
@@ -48,7 +49,7 @@ struct HistoryStore: Sendable {
         var user = ""
     }
 
-    /// Looks at the next memberships as of `now`, and after the last of them at the records. Passes over a row that fails
+    /// Processes the next memberships as of `now`, and the records at the end of the walk. Skips a row that fails
     /// alone.
     func advance(now: Timestamp) async throws -> Progress {
         let progress = try await WalkStep.halving(step, in: "registry.membership", logger) { rows, passes in
@@ -64,7 +65,7 @@ struct HistoryStore: Sendable {
                 "SELECT app, kind, name, user_id FROM registry.membership_sweep FOR UPDATE SKIP LOCKED")
             guard let place = try turn.first.map(Place.init) else { return .elsewhere }
             let end = try await transaction.query(Self.end(of: step, after: place)).first.map(Place.init)
-            try await transaction.execute(Self.bearings)
+            try await transaction.execute(Self.disablingSequentialScan)
             let memberships =
                 passes
                 ? 0
@@ -80,7 +81,7 @@ struct HistoryStore: Sendable {
         }
     }
 
-    /// Expires and deletes records. Each kind has its own statement, so that one that fails stops no other kind.
+    /// Expires and deletes records. Each kind has its own statement, so that a failure affects one kind.
     private func clearRecords(now: Timestamp) async throws -> Records {
         let before = (now - terms.records).date
         var records = Records()
@@ -100,14 +101,14 @@ struct HistoryStore: Sendable {
         return expired
     }
 
-    /// Deletes campaigns together, or one by one where that fails.
+    /// Deletes campaigns in one statement, or one by one after a failure.
     private func forgetCampaigns(before moment: Date) async throws -> Int {
         var finished: [UUID] = []
         for row in try await database.query(Self.finished(before: moment, limit: step)) {
             finished.append(try row.decode(UUID.self, at: 0))
         }
         guard !finished.isEmpty else { return 0 }
-        do { return try await forget(finished) } catch let error as PostgresError where error.mayBeOneRows {}
+        do { return try await forget(finished) } catch let error as PostgresError where error.mayConcernOneRow {}
         var count = 0
         for campaign in finished {
             count += try await passing("registry.campaign", 0) { try await forget([campaign]) }
@@ -119,15 +120,15 @@ struct HistoryStore: Sendable {
         try await database.query("SELECT registry.forget_campaigns(\(campaigns)::uuid[])").single(Int.self)
     }
 
-    /// Returns `other` when the statement fails and the database is available.
+    /// Returns `other` if the statement fails while the database is available.
     private func passing<R>(_ table: String, _ other: R, _ body: () async throws -> R) async throws -> R {
-        do { return try await body() } catch let error as PostgresError where error.mayBeOneRows {
+        do { return try await body() } catch let error as PostgresError where error.mayConcernOneRow {
             WalkStep.tell(error, in: table, logger)
             return other
         }
     }
 
-    /// The last membership of a step; no row when the table ends before it.
+    /// Queries the last membership of a step. Returns no row if the table ends before.
     static func end(of step: Int, after place: Place) -> SQL {
         """
         SELECT m.app, m.kind, m.name, m.user_id FROM registry.membership m WHERE \(isBehind(place))
@@ -135,12 +136,12 @@ struct HistoryStore: Sendable {
         """
     }
 
-    /// Of a comparison of rows the planner estimates the first column only, takes a step for the whole table where most of
-    /// it is one app's, and would read all of it.
-    static let bearings: SQL = "SET LOCAL enable_seqscan = off"
+    /// Prevents a sequential scan. For a row comparison the planner estimates the first column only. If one app has
+    /// most rows, it would take a step for the whole table.
+    static let disablingSequentialScan: SQL = "SET LOCAL enable_seqscan = off"
 
-    /// What was left before a moment. What somebody is writing right now stays until the next time; nobody is waited for,
-    /// and who has joined again meanwhile stays.
+    /// Deletes memberships that ended before a moment. Skips locked rows until the next walk; keeps members that have
+    /// rejoined.
     static func deletion(after place: Place, until end: Place?, before: Date) -> SQL {
         let bound: SQL = end.map { "AND \(key) <= (\($0.app), \($0.kind), \($0.name), \($0.user))" } ?? ""
         return """
@@ -157,8 +158,8 @@ struct HistoryStore: Sendable {
         "\(key) > (\(place.app), \(place.kind), \(place.name), \(place.user))"
     }
 
-    /// Ends what stands still: parts of its list never came, or it was paused and forgotten. While it is unfinished it
-    /// keeps its list, and registrations that were replaced since it began.
+    /// Expires inactive campaigns: parts of the list never came, or a pause was forgotten. An unfinished campaign keeps
+    /// its list and the registrations that were replaced since it began.
     static func expiry(before: Date) -> SQL {
         """
         UPDATE registry.campaign c SET state = 'expired', finished_at = clock_timestamp()
@@ -169,7 +170,7 @@ struct HistoryStore: Sendable {
         """
     }
 
-    /// The campaigns that finished before a moment, the oldest first.
+    /// Queries the campaigns that finished before a moment, oldest first.
     static func finished(before: Date, limit: Int) -> SQL {
         """
         SELECT c.id FROM registry.campaign c WHERE c.finished_at < \(before)
@@ -177,7 +178,7 @@ struct HistoryStore: Sendable {
         """
     }
 
-    /// Takes a user out of the place that the walk has come to; part of an erasure.
+    /// Removes a user from the walk's stored position. Part of an erasure.
     static func erasure(of user: AppUser) -> SQL {
         """
         UPDATE registry.membership_sweep SET user_id = ''

@@ -2,38 +2,40 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Who belongs to which topics and tags. Of two words about one user and group the later counts.
+/// Stores the members of topics and tags. The change with the latest time wins.
 struct MembershipStore: Sendable {
-    /// The most groups that a user may be in, in one app.
+    /// Maximum groups of a user in one app.
     static let mostGroups = 1000
-    /// And the most of which anything is known, those included that the user has left: they are kept for a while.
+    /// Maximum stored memberships of a user in one app, including those that ended and are still kept.
     static let mostRemembered = 10_000
 
     private let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
 
-    /// One change in one app.
+    /// A membership change in one app.
     struct Change: Hashable, Sendable {
         var app: AppID
         var change: MembershipChange
     }
 
-    /// Carries out changes, in one statement. A change from before an erasure of its user, or from before a later one, is
-    /// void; so is joining more groups than ``mostGroups``, or another than the ``mostRemembered``.
+    /// Applies changes in one statement. Ignores a change older than an erasure of its user or than a later change, and
+    /// joins beyond ``mostGroups`` or ``mostRemembered``.
     ///
-    /// - Returns: how many were carried out.
+    /// - Returns: the number of applied changes.
     @discardableResult
     func apply(_ changes: [Change]) async throws -> Int {
         guard !changes.isEmpty else { return 0 }
         return try await database.transaction { transaction in
-            // Nobody joins whom an erasure forgets meanwhile.
-            try await transaction.execute(Turn.take(Set(changes.map { Turn.user($0.app, $0.change.user) })))
+            // Serialises joining with an erasure of the same user.
+            try await transaction.execute(
+                AdvisoryLock.take(Set(changes.map { AdvisoryLock.user($0.app, $0.change.user) })))
             return try await transaction.execute(Self.upsert(changes))
         }
     }
 
-    /// Of several changes to one membership in `changes` the latest counts, of those the last.
+    /// Upserts memberships. Of several changes to one membership, the latest wins; at equal times the last in
+    /// `changes`.
     static func upsert(_ changes: [Change]) -> SQL {
         let rows = changes.map(\.change)
         return """
@@ -58,7 +60,7 @@ struct MembershipStore: Sendable {
             """
     }
 
-    /// The topics that a user subscribes to, in their order.
+    /// Reads the topics that a user subscribes to, sorted.
     func topics(of user: AppUser) async throws(PostgresError) -> [GroupName] {
         var topics: [GroupName] = []
         for row in try await database.query(Self.list(of: user)) {
@@ -75,7 +77,7 @@ struct MembershipStore: Sendable {
         """
     }
 
-    /// Forgets what groups a user was in at a moment; part of an erasure.
+    /// Deletes a user's memberships changed up to a moment. Part of an erasure.
     static func erasure(of user: AppUser, at moment: Date) -> SQL {
         """
         DELETE FROM registry.membership
@@ -87,7 +89,7 @@ struct MembershipStore: Sendable {
 extension GroupName: PostgresValue {}
 
 extension UserGroup {
-    /// The word of the column `kind`.
+    /// The value of column `kind`.
     var kind: String {
         switch self {
         case .topic: "topic"

@@ -3,50 +3,50 @@ import Messaging
 import Postgres
 import PushProtocol
 
-/// The announcements that were not published yet.
+/// The outbox: device events that are not published yet.
 struct OutboxStore: Sendable {
-    /// The most announcements that leave at once.
+    /// Maximum events published at once.
     static let batch = 500
-    /// How long a row of a kind that this build does not know waits for a newer process: as long as a revocation counts.
+    /// How long a row of a kind unknown to this build waits for a newer process: as long as a revocation is valid.
     static let patience = Duration.seconds(7 * 86_400)
 
     private let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
 
-    /// The result of publishing the announcements that were lent.
+    /// The result of publishing a batch.
     struct Published: Sendable {
-        /// The numbers that the broker has confirmed.
+        /// Rows that the broker has confirmed.
         var numbers: [Int64] = []
-        /// The rows that can never be published.
+        /// Rows that can never be published.
         var dead: [DeadRow] = []
     }
 
-    /// A row that is set aside.
+    /// A row set aside because it cannot be published.
     struct DeadRow: Hashable, Sendable {
         var number: Int64
         var app: String
         /// A ``ReasonCode``.
         var reason: String
-        /// For the log: which column or member is at fault.
+        /// For the log: the faulty column or member.
         var detail: String
     }
 
     /// The result of a drain.
     struct Drained: Sendable {
-        /// How many rows were looked at.
+        /// Rows read.
         var lent: Int
-        /// How many of them were published or set aside.
+        /// Rows published or set aside.
         var settled: Int
         var dead: [DeadRow]
     }
 
-    /// Lends the oldest announcements to `publish` and deletes the ones that it returns. One process does this at a time, so
-    /// the events of a device leave in order. When it throws, or the connection breaks, all of them stay.
+    /// Passes the oldest events to `publish` and deletes the confirmed rows. One process drains at a time, so that each
+    /// device's events are published in order. All rows stay if `publish` throws or the connection breaks.
     ///
-    /// Isolates every row that cannot be read. Leaves rows of a kind that this build does not know to a newer process.
+    /// Sets unreadable rows aside. Keeps rows of an unknown kind for a newer process.
     ///
-    /// - Returns: `nil` when another process is at it.
+    /// - Returns: `nil` if another process drains.
     func drain(
         publish: @Sendable ([Announcement]) async throws -> Published
     ) async throws -> Drained? {
@@ -70,7 +70,7 @@ struct OutboxStore: Sendable {
             var published = Published()
             if !announcements.isEmpty { published = try await publish(announcements) }
             dead += published.dead
-            if !dead.isEmpty { try await transaction.execute(Self.burial(of: dead)) }
+            if !dead.isEmpty { try await transaction.execute(Self.settingAside(of: dead)) }
             if !published.numbers.isEmpty {
                 try await transaction.execute("DELETE FROM registry.outbox WHERE id = ANY(\(published.numbers))")
             }
@@ -78,8 +78,8 @@ struct OutboxStore: Sendable {
         }
     }
 
-    /// Sets aside the rows that have waited for a newer process for ``patience``.
-    func buryUnknown() async throws -> [DeadRow] {
+    /// Sets aside rows of an unknown kind that are older than ``patience``.
+    func setAsideUnknown() async throws -> [DeadRow] {
         let rows = try await database.query(
             """
             UPDATE registry.outbox SET dead_at = clock_timestamp(), dead_reason = \(ReasonCode.rowKindUnknown)
@@ -91,12 +91,12 @@ struct OutboxStore: Sendable {
             dead.append(
                 DeadRow(
                     number: try row.decode(Int64.self, at: 0), app: try row.decode(String.self, at: 1),
-                    reason: ReasonCode.rowKindUnknown, detail: "no newer process took it within \(Self.patience)"))
+                    reason: ReasonCode.rowKindUnknown, detail: "no newer process published it within \(Self.patience)"))
         }
         return dead
     }
 
-    /// For how long the oldest announcement has been waiting; `nil` when none is.
+    /// The age of the oldest waiting event; `nil` if none waits.
     func wait() async throws(PostgresError) -> Duration? {
         try await database.query(
             "SELECT clock_timestamp() - at FROM registry.outbox WHERE dead_at IS NULL ORDER BY id LIMIT 1"
@@ -111,15 +111,15 @@ struct OutboxStore: Sendable {
         """
     }
 
-    /// Whether this build knows the words of a row that a newer release may add to.
+    /// Matches rows whose values are known to this build. A newer release may add values.
     private static var isKnown: SQL {
         """
-        past = ANY (\(DeviceEvent.Past.allCases.map(\.rawValue))::text[])
+        past = ANY (\(DeviceEvent.Change.allCases.map(\.rawValue))::text[])
             AND (kind IS NULL OR kind = ANY (\(RegistrationKind.allCases.map(\.rawValue))::text[]))
         """
     }
 
-    private static func burial(of dead: [DeadRow]) -> SQL {
+    private static func settingAside(of dead: [DeadRow]) -> SQL {
         """
         UPDATE registry.outbox o SET dead_at = clock_timestamp(), dead_reason = d.reason
         FROM unnest(\(dead.map(\.number))::bigint[], \(dead.map(\.reason))::text[]) AS d (id, reason)
@@ -128,16 +128,16 @@ struct OutboxStore: Sendable {
     }
 }
 
-/// An announcement, and its number in the outbox.
+/// A device event with its outbox row number.
 struct Announcement: Hashable, Sendable {
     let number: Int64
     let event: DeviceEvent
 }
 
-extension DeviceEvent.Past: PostgresValue {}
+extension DeviceEvent.Change: PostgresValue {}
 
 extension Announcement {
-    /// The same row makes the same message with the same id, however often it is published.
+    /// Decodes a row. The message id derives from the row, so a repeat has the same id.
     init(_ row: PostgresRow) throws(PostgresError) {
         number = try row.decode(Int64.self, at: 0)
         let at = Timestamp(try row.decode(Date.self, at: 5))
@@ -148,7 +148,7 @@ extension Announcement {
         let word = id.uuidString.lowercased()
         event = DeviceEvent(
             trace: Trace(id: id, correlation: word, causation: word), app: try row.decode(AppID.self, at: 2),
-            past: try row.decode(DeviceEvent.Past.self, at: 1), user: try row.decode(UserID.self, at: 3),
+            change: try row.decode(DeviceEvent.Change.self, at: 1), user: try row.decode(UserID.self, at: 3),
             device: try DeviceEvent.Device(device, row), reason: try row.decode(String?.self, at: 4), at: at,
             revokes: try row.decode(Date?.self, at: 12).map(Timestamp.init))
     }
@@ -160,7 +160,7 @@ extension DeviceEvent.Device {
         let provider = try row.decode(Provider.self, at: 7)
         self.init(
             id: id, provider: provider, environment: try row.decode(ProviderEnvironment.self, at: 8),
-            kind: try row.decode(RegistrationKind?.self, at: 9) ?? .usual(of: provider),
+            kind: try row.decode(RegistrationKind?.self, at: 9) ?? .defaultKind(for: provider),
             installation: try row.decode(InstallationID?.self, at: 10), active: try row.decode(Bool.self, at: 11))
     }
 }

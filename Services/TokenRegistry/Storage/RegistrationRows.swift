@@ -3,7 +3,7 @@ import Metrics
 import Postgres
 import PushProtocol
 
-// Read as their texts. What the table's constraints hold cannot fail here but by a schema that this build does not know.
+// Stored as text. Table constraints hold the values, so decoding fails only with a schema newer than this build.
 extension AppID: PostgresValue {}
 extension UserID: PostgresValue {}
 extension InstallationID: PostgresValue {}
@@ -14,7 +14,7 @@ extension RegistrationState: PostgresValue {}
 extension DevicePlatform: PostgresValue {}
 
 extension Registration {
-    /// What ``init(_:of:)`` reads, by position: a send reads hundreds of them, and knows whose they are.
+    /// The columns that ``init(_:of:)`` reads by position. Without app and user, which the reader knows already.
     static let ownColumns: SQL = """
         r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
         r.registered_at, least(r.registered_at, r.state_changed_at) <= statement_timestamp() - interval '1 day',
@@ -24,15 +24,15 @@ extension Registration {
     /// The number of ``ownColumns``.
     static let ownColumnCount = 12
 
-    /// A row of a user's, with its token decrypted.
+    /// Decodes a row of a known user and decrypts its token.
     ///
-    /// - Throws: an error of the row, or a ``TokenCipher/Fault``.
+    /// - Throws: an error of the row, or a ``TokenCipher/DecryptionError``.
     init(_ row: PostgresRow, of owner: AppUser, _ tokens: TokenKeys) throws {
         try self.init(stored: row, of: owner)
         token = try tokens.open(token.secret, device: device, app: app)
     }
 
-    /// With the text that is stored in place of the token.
+    /// Decodes a row without decryption: `token` holds the stored text.
     fileprivate init(stored row: PostgresRow, of owner: AppUser) throws(PostgresError) {
         self.init(
             device: try row.decode(UUID.self, at: 0), app: owner.app, user: owner.user,
@@ -47,7 +47,7 @@ extension Registration {
         isSuspected = try row.decode(Bool.self, at: 11)
     }
 
-    /// What ``init(_:)`` reads.
+    /// The columns that ``init(_:)`` reads.
     static let columns: SQL = "\(ownColumns), r.app, r.user_id"
 
     init(_ row: PostgresRow, _ tokens: TokenKeys) throws {
@@ -62,8 +62,8 @@ extension Registration {
     }
 }
 
-/// A registration with its state and all that is known of the device: what an operator sees. The token of an erased one
-/// is empty, and so is one that cannot be decrypted.
+/// A registration with its state and all device data, as operators see it. The token is empty if the registration is
+/// erased or the token cannot be decrypted.
 struct RegistrationRecord: Hashable, Sendable {
     var registration: Registration
     var state: RegistrationState
@@ -102,10 +102,10 @@ extension RegistrationRecord {
 /// One row of a user's device history.
 enum HistoryEntry: Hashable, Sendable {
     case record(RegistrationRecord)
-    /// A row that this build cannot read. The reason names the column and holds no value.
+    /// A row that this build cannot read. The reason names the column, without its value.
     case unreadable(device: UUID?, reason: String)
 
-    /// - Parameter row: of ``RegistrationRecord/columns``.
+    /// - Parameter row: has ``RegistrationRecord/columns``.
     init(_ row: PostgresRow, _ tokens: TokenKeys, of app: AppID) {
         do throws(PostgresError) {
             self = .record(try RegistrationRecord(row, tokens))
@@ -115,7 +115,7 @@ enum HistoryEntry: Hashable, Sendable {
         }
     }
 
-    /// `nil` for a row that cannot be read.
+    /// `nil` for an unreadable row.
     var record: RegistrationRecord? {
         switch self {
         case .record(let record): record
@@ -128,8 +128,8 @@ enum HistoryEntry: Hashable, Sendable {
 /// |---|---|---|---|
 /// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
 enum UnreadableRegistrations {
-    /// Returns the row, or counts it and returns `nil` when it cannot be read. One such row must not keep other users of the
-    /// batch from their devices.
+    /// Returns the row; counts an unreadable one and returns `nil`. So one row does not fail the other users of a
+    /// batch.
     static func passing(over app: AppID, _ read: () throws -> Registration) -> Registration? {
         do { return try read() } catch {
             count(of: app)

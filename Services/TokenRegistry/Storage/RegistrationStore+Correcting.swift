@@ -4,10 +4,10 @@ import PushProtocol
 import TokenEncryption
 
 extension RegistrationStore {
-    /// Moves a registration to the environment it really lives in, in one statement: who signs out or registers
-    /// meanwhile comes before it or after it. It becomes another registration (the environment is part of its id) with
-    /// the same owner and time. Of two registrations of the token the later one decides: one that is there already and
-    /// newer, or ended after this one was made, stays as it is.
+    /// Moves a registration to its correct environment, in one statement, so that sign-outs and registrations are
+    /// ordered before or after it. The environment is part of the id, so this creates another registration with the
+    /// same owner and time. An existing registration in that environment stays if it is newer, or ended after this one
+    /// was made.
     ///
     /// - Returns: whether there was an active registration to move.
     func correct(
@@ -20,7 +20,7 @@ extension RegistrationStore {
         return try await database.query(correction).single(Int64.self) > 0
     }
 
-    /// - Parameter token: the token as it is stored in the row of `moved`.
+    /// - Parameter token: the token as stored in the row of `moved`.
     static func correction(
         of device: UUID, to moved: UUID, in environment: ProviderEnvironment, token: String
     ) -> SQL {
@@ -52,8 +52,8 @@ extension RegistrationStore {
         """
     }
 
-    /// An active APNs registration. Neither the provider behind an id ever changes, nor the token while it is active, so
-    /// there is nothing to lock. `nil` also when its token cannot be read: nothing is sent to it in either environment.
+    /// Reads an active APNs registration without a lock: an id's provider never changes, and its token not while it is
+    /// active. `nil` also if the token is unreadable; nothing is sent to it in either environment.
     private func active(_ device: UUID, of app: AppID) async throws(PostgresError) -> Registration? {
         let rows = try await database.query(
             """

@@ -4,35 +4,33 @@ import PushProtocol
 import TokenEncryption
 
 extension RegistrationStore {
-    /// Signs each claim's user out of its device; a device that is another user's by now, or was registered later than
-    /// the claim's time, is left alone.
+    /// Signs users out of devices. Skips a device that has another user now or was registered after the request's time.
     ///
-    /// - Parameter notesUnknown: whether an unknown device is noted as signed out, since a registration from
-    ///   before may still be on its way here. Only commands have such times: a client that makes tokens up over HTTP must
-    ///   not fill the table.
-    /// - Returns: how many registrations ended.
+    /// - Parameter notesUnknown: whether to store an unknown device as signed out, since an earlier registration may
+    ///   still arrive. Set it for commands only: an HTTP client could fill the table with invented tokens.
+    /// - Returns: the number of registrations that ended.
     @discardableResult
-    func unregister(_ claims: [Claim], notesUnknown: Bool = true) async throws -> Int {
+    func unregister(_ claims: [RegistrationRequest], notesUnknown: Bool = true) async throws -> Int {
         guard !claims.isEmpty else { return 0 }
         return try await database.transaction { transaction in
-            // Nobody is noted whom an erasure forgets meanwhile.
-            try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
-            // First: a registration that comes in between then waits for this transaction, and finds the row.
-            if notesUnknown { try await transaction.execute(Self.farewell(claims, tokens.cipher)) }
+            // Serialises with an erasure of the same users.
+            try await transaction.execute(AdvisoryLock.take(Set(claims.map { AdvisoryLock.user($0.app, $0.user) })))
+            // Insert first: a concurrent registration then waits for this transaction and finds the row.
+            if notesUnknown { try await transaction.execute(Self.signOutInsertion(claims, tokens.cipher)) }
             return try await transaction.query(Self.departure(claims.map { ($0.device, $0.owner, $0.at) })).ended
         }
     }
 
-    /// Signs a user out of one registration. One that is another's, or of another app, is left alone.
+    /// Signs a user out of one registration. Skips a registration of another user or app.
     ///
-    /// - Returns: how many registrations ended: 1 or 0.
+    /// - Returns: the number of registrations that ended: 1 or 0.
     @discardableResult
     func end(_ device: UUID, of user: AppUser) async throws(PostgresError) -> Int {
         try await database.query(Self.departure([(device, user, nil)])).ended
     }
 
-    /// A row for what is not there, registered at no time, so that it says nothing against anybody else.
-    static func farewell(_ claims: [Claim], _ cipher: TokenCipher) -> SQL {
+    /// Inserts signed-out rows for unknown devices. Their registration time is the epoch, so they reject no others.
+    static func signOutInsertion(_ claims: [RegistrationRequest], _ cipher: TokenCipher) -> SQL {
         """
         INSERT INTO registry.registration
             (device_id, app, user_id, provider, environment, token, kind, registered_at, state, state_reason,
@@ -54,8 +52,8 @@ extension RegistrationStore {
         """
     }
 
-    /// The moment is kept where the registration has ended already, too: a late registration from before it must not
-    /// undo it.
+    /// Signs out. Also updates the time of a registration that has ended already, so that a late registration from
+    /// before that time does not revive it.
     static func departure(_ departures: [(device: UUID, owner: AppUser, at: Timestamp?)]) -> SQL {
         """
         UPDATE registry.registration r SET
@@ -80,10 +78,10 @@ extension RegistrationStore {
         """
     }
 
-    /// Compare and clear: deactivates each registration unless it was taken again after the time that the provider's
-    /// word is about (`push-protocols` C.3).
+    /// Deactivates registrations by compare-and-clear: skips those registered again after the provider's invalidation
+    /// time (`Shared/Providers/ProviderFacts.md`, C.3 Invalidation times).
     ///
-    /// - Returns: the devices that were deactivated; the others are unknown, inactive already, or newer.
+    /// - Returns: the deactivated devices; the others are unknown, inactive already, or newer.
     func deactivate(_ invalidations: [Invalidation]) async throws(PostgresError) -> Set<UUID> {
         guard !invalidations.isEmpty else { return [] }
         var devices: Set<UUID> = []
@@ -93,11 +91,11 @@ extension RegistrationStore {
         return devices
     }
 
-    /// Ends a registration as of now, at an operator's word.
+    /// Ends a registration now, on an operator's request.
     ///
-    /// - Returns: whether it was active; `nil` when the app has no such registration.
+    /// - Returns: whether it was active; `nil` if the app has no such registration.
     func deactivate(_ device: UUID, of app: AppID) async throws(PostgresError) -> Bool? {
-        // Of a moment to come, which the statement takes for now.
+        // A time in the future, which the statement caps to now.
         let word = Invalidation(
             app: app, device: device, notRegisteredSince: .now + .seconds(86_400), reason: "an operator's word")
         if try await deactivate([word]).contains(device) { return true }
@@ -106,8 +104,8 @@ extension RegistrationStore {
         return known.isEmpty ? nil : false
     }
 
-    /// The end is about the moment that the provider named, not about now: a registration that was made since, and is
-    /// still on its way here, revives. A provider whose clock is ahead does not reach into our future.
+    /// Ends registrations as of the provider's time, not now: a later registration that is still in transit revives
+    /// them. Caps the time to now, for providers whose clock is ahead.
     static func invalidation(_ invalidations: [Invalidation]) -> SQL {
         """
         UPDATE registry.registration r
@@ -127,15 +125,15 @@ extension RegistrationStore {
         """
     }
 
-    /// Forgets a user: every registration ends, and its token goes with all that is known of the device; the
-    /// user's memberships go. What is from after `moment` stays; what is from before it and still on its way here is void.
+    /// Erases a user: ends every registration, deletes its token and device data, and deletes memberships. Keeps data
+    /// newer than `moment`. Messages from before it that arrive later are void.
     ///
-    /// - Returns: how many registrations were erased.
+    /// - Returns: the number of erased registrations.
     @discardableResult
     func erase(_ user: AppUser, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
-            try await transaction.execute(Turn.take([Turn.user(user.app, user.user)]))
-            let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
+            try await transaction.execute(AdvisoryLock.take([AdvisoryLock.user(user.app, user.user)]))
+            let erasedAt = try await transaction.query(Self.tombstoneUpsert(of: user, at: moment)).single(Date.self)
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
             try await transaction.execute(MembershipStore.erasure(of: user, at: erasedAt))
             try await transaction.execute(HistoryStore.erasure(of: user))
@@ -150,7 +148,7 @@ extension RegistrationStore {
         }
     }
 
-    private static func remembrance(of user: AppUser, at moment: Timestamp?) -> SQL {
+    private static func tombstoneUpsert(of user: AppUser, at moment: Timestamp?) -> SQL {
         """
         INSERT INTO registry.erasure AS e (app, user_id, erased_at)
         VALUES (\(user.app.rawValue), \(user.user.rawValue),
@@ -182,7 +180,7 @@ extension RegistrationStore {
 }
 
 extension [PostgresRow] {
-    /// How many of the rows that a sign-out returned were active until then.
+    /// The number of rows of a sign-out that were active before.
     var ended: Int {
         get throws(PostgresError) {
             var count = 0
@@ -192,7 +190,7 @@ extension [PostgresRow] {
     }
 }
 
-/// A provider's word about one registration.
+/// A provider's statement that a registration is no longer valid.
 struct Invalidation: Hashable, Sendable {
     var app: AppID
     var device: UUID

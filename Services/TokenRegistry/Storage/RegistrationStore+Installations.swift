@@ -3,21 +3,23 @@ import Postgres
 import PushProtocol
 
 extension RegistrationStore {
-    /// Makes an installation exactly what its user says it is, in one transaction: the claims are taken as
-    /// ``register(_:)`` takes them, and what the user had there besides ends.
+    /// Replaces an installation's registrations in one transaction. Registers the requests as ``register(_:)`` does,
+    /// and ends the user's other registrations there.
     ///
     /// - Parameters:
-    ///   - claims: of this user and installation, no token and no kind and scope twice
+    ///   - claims: requests of this user and installation, without repeated tokens or repeated kind and scope
     ///     (``InstallationBody/contradiction``).
-    ///   - moment: as of when the rest ends; now by default.
-    /// - Returns: what the installation has now, and whether the user had nothing on it before.
+    ///   - moment: the time at which the others end; `nil`: now.
+    /// - Returns: the installation's registrations, and whether the user had none there before.
     func replace(
-        _ installation: Installation, of user: UserID, with claims: [Claim], at moment: Timestamp? = nil
+        _ installation: Installation, of user: UserID, with claims: [RegistrationRequest], at moment: Timestamp? = nil
     ) async throws -> Replaced {
-        let turns: Set = [Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]
+        let lockNames: Set = [
+            AdvisoryLock.user(installation.app, user), AdvisoryLock.installation(installation.app, installation.id),
+        ]
         return try await database.transaction { transaction in
-            try await transaction.execute(Turn.take(turns))
-            let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
+            try await transaction.execute(AdvisoryLock.take(lockNames))
+            let isNew = try await transaction.query(Self.installationRegistrations(of: installation, by: user)).isEmpty
             let registered = try await take(claims, in: transaction)
             let taken = Array(registered.taken)
             var kept = taken
@@ -28,53 +30,56 @@ extension RegistrationStore {
             let ended = try await transaction.query(
                 Self.ending(installation, of: user, except: kept, at: moment, .dropped)
             ).ended
-            let records = try await transaction.query(Self.possession(of: installation, by: user))
+            let records = try await transaction.query(Self.installationRegistrations(of: installation, by: user))
                 .compactMap { HistoryEntry($0, tokens, of: installation.app).record }
             return Replaced(records: records, isNew: isNew, changes: registered.arrived.count + ended)
         }
     }
 
-    /// An installation after it was replaced.
+    /// An installation after its replacement.
     struct Replaced: Hashable, Sendable {
         var records: [RegistrationRecord]
-        /// Whether the user had nothing on it before.
+        /// Whether the user had no registration there before.
         var isNew: Bool
-        /// How many registrations began or ended.
+        /// Registrations that began or ended.
         var changes: Int
     }
 
-    /// Signs a user out of an installation, as of `moment` or now; what another user has there is left alone.
+    /// Signs a user out of an installation at `moment`, or now. Registrations of other users stay.
     ///
-    /// - Returns: how many registrations ended.
+    /// - Returns: the number of registrations that ended.
     @discardableResult
     func end(_ installation: Installation, of user: UserID, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
             try await transaction.execute(
-                Turn.take([Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]))
+                AdvisoryLock.take([
+                    AdvisoryLock.user(installation.app, user),
+                    AdvisoryLock.installation(installation.app, installation.id),
+                ]))
             return try await transaction.query(
                 Self.ending(installation, of: user, except: [], at: moment, .left)
             ).ended
         }
     }
 
-    /// What a user has on an installation.
+    /// Reads a user's registrations on an installation.
     func registrations(
         on installation: Installation, of user: UserID
     ) async throws(PostgresError) -> [RegistrationRecord] {
-        try await records(Self.possession(of: installation, by: user), of: installation.app)
+        try await records(Self.installationRegistrations(of: installation, by: user), of: installation.app)
     }
 
-    /// Everything that a user has in an app, one installation after the other, what has none last.
+    /// Reads a user's registrations in an app, grouped by installation. Registrations without one come last.
     func registrations(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
-        try await records(Self.possessions(of: user), of: user.app)
+        try await records(Self.userRegistrations(of: user), of: user.app)
     }
 
-    /// The rows that can be read. The others are counted (``UnreadableRegistrations``).
+    /// Returns the readable rows and counts the others (``UnreadableRegistrations``).
     private func records(_ query: SQL, of app: AppID) async throws(PostgresError) -> [RegistrationRecord] {
         try await database.query(query).compactMap { HistoryEntry($0, tokens, of: app).record }
     }
 
-    static func possession(of installation: Installation, by user: UserID) -> SQL {
+    static func installationRegistrations(of installation: Installation, by user: UserID) -> SQL {
         """
         SELECT \(RegistrationRecord.columns) FROM registry.registration r
         WHERE r.app = \(installation.app.rawValue) AND r.installation = \(installation.id.rawValue)
@@ -83,7 +88,7 @@ extension RegistrationStore {
         """
     }
 
-    static func possessions(of user: AppUser) -> SQL {
+    static func userRegistrations(of user: AppUser) -> SQL {
         """
         SELECT \(RegistrationRecord.columns) FROM registry.registration r
         WHERE r.app = \(user.app.rawValue) AND r.user_id = \(user.user.rawValue) AND r.state = 'active'
@@ -92,10 +97,10 @@ extension RegistrationStore {
         """
     }
 
-    /// Keeps the registration tokens that an installation names no more beside a FID of its own, as fallbacks: from the first
-    /// time for 30 days, described as the FID is. Returns their ids.
+    /// Keeps registration tokens that the installation no longer names as fallbacks of its own FID. They last 30 days
+    /// from the first time and copy the FID's device data. Returns their ids.
     ///
-    /// - Parameter taken: what the installation names.
+    /// - Parameter taken: the registrations that the installation names.
     static func fallbacks(
         on installation: Installation, of user: UserID, beside taken: [UUID], at moment: Timestamp?
     ) -> SQL {
@@ -116,11 +121,11 @@ extension RegistrationStore {
         """
     }
 
-    /// How a registration on an installation comes to be signed out.
+    /// The reason for a sign-out on an installation.
     enum Departure {
-        /// Its user has left the installation.
+        /// The user has left the installation.
         case left
-        /// The installation has it no more, and still its user.
+        /// The installation no longer names the registration, but keeps its user.
         case dropped
 
         fileprivate var reason: String {
@@ -130,8 +135,8 @@ extension RegistrationStore {
             }
         }
 
-        /// What is signed out by it. What ended otherwise and is merely dropped stays what it is: whoever takes it over takes
-        /// it from its user, whose pushes may be under way to it.
+        /// States that become `signed-out`. A dropped registration that ended otherwise keeps its state: pushes to its
+        /// user may be in transit when another user takes it over.
         fileprivate var states: [String] {
             let states: [RegistrationState] =
                 switch self {
@@ -142,8 +147,7 @@ extension RegistrationStore {
         }
     }
 
-    /// The moment is kept where a registration has ended already, too, as for ``departure(_:)``: a late one from before it
-    /// must not undo it.
+    /// Ends registrations. Also updates the time of ended ones, as ``departure(_:)`` does.
     static func ending(
         _ installation: Installation, of user: UserID, except kept: [UUID], at moment: Timestamp?,
         _ departure: Departure

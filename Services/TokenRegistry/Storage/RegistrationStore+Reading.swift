@@ -3,14 +3,13 @@ import Postgres
 import PushProtocol
 
 extension RegistrationStore {
-    /// The most users that one query names. For tens of thousands the planner reads the whole table through instead, which
-    /// is the slower the larger it is.
+    /// Maximum users of one query. For tens of thousands the planner would scan the whole table.
     static let usersAtOnce = 1000
-    /// The most queries of a batch that run beside each other: a single connection keeps one core of the database busy.
+    /// Maximum parallel queries of a batch. One connection uses one core of the database.
     static let queriesAtOnce = 3
 
-    /// The active registrations of each of these users, in the users' order, and each user's in the order of their ids; in
-    /// one query for every ``usersAtOnce``. A user is named once.
+    /// Reads the active registrations of each user, in the order of `users`; each user's are sorted by id. Runs one
+    /// query for each ``usersAtOnce`` users. `users` has no duplicates.
     func devices(of users: [AppUser]) async throws(PostgresError) -> [[Registration]] {
         typealias Answer = (start: Int, registrations: Result<[[Registration]], PostgresError>)
         let answers = await withTaskGroup(of: Answer.self) { group in
@@ -38,7 +37,7 @@ extension RegistrationStore {
             var registrations = [[Registration]](repeating: [], count: users.count)
             for row in try await database.query(Self.resolution(of: users)) {
                 let place = try row.decode(Int.self, at: Registration.ownColumnCount) - 1
-                // One row that cannot be read must not keep a batch of other users from their devices.
+                // An unreadable row must not fail the batch for the other users.
                 let registration = UnreadableRegistrations.passing(over: users[place].app) {
                     try Registration(row, of: users[place], tokens)
                 }
@@ -53,7 +52,8 @@ extension RegistrationStore {
         }
     }
 
-    /// Each registration with its user's place, counted from 1: cheaper than both their names, and than an order.
+    /// Queries registrations with their user's index, counted from 1. That is cheaper than both names, and than
+    /// sorting.
     static func resolution(of users: [AppUser]) -> SQL {
         """
         SELECT \(Registration.ownColumns), u.place
@@ -63,13 +63,12 @@ extension RegistrationStore {
         """
     }
 
-    /// Everything known about one user's devices, the latest first, for operators. A row that cannot be read is an entry with
-    /// the reason.
+    /// Reads all registrations of a user, latest first, for operators. Unreadable rows become entries with a reason.
     func history(of user: AppUser) async throws(PostgresError) -> [HistoryEntry] {
         try await database.query(Self.record(of: user)).map { HistoryEntry($0, tokens, of: user.app) }
     }
 
-    /// Present and past lie in an index each.
+    /// Queries active and ended registrations separately, since each has its own index.
     static func record(of user: AppUser) -> SQL {
         """
         SELECT \(RegistrationRecord.columns) FROM (

@@ -4,15 +4,17 @@ import PushProtocol
 import TokenEncryption
 
 extension RegistrationStore {
-    /// Takes each claim: inserts it, or revives it, or takes it over from another user, and bumps its time. A claim from
-    /// before something that is known to have ended it is void.
+    /// Registers devices: inserts each registration, revives it, or moves it to its new user, and updates its time.
+    /// Ignores a request from before the registration's end.
     ///
-    /// - Returns: the registrations that were taken; of a repeat too.
+    /// - Returns: the stored registrations, including repeats.
     @discardableResult
-    func register(_ claims: [Claim]) async throws -> Set<UUID> { try await registerNoting(claims).taken }
+    func register(_ claims: [RegistrationRequest]) async throws -> Set<UUID> {
+        try await registerReturningNew(claims).taken
+    }
 
-    /// Registers claims, and notes the registrations that are their user's only since then.
-    func registerNoting(_ claims: [Claim]) async throws -> Registered {
+    /// Registers devices and returns which registrations are new to their user.
+    func registerReturningNew(_ claims: [RegistrationRequest]) async throws -> Registered {
         var registered = Registered()
         for wave in claims.waves {
             let part = try await register(wave: wave)
@@ -22,26 +24,25 @@ extension RegistrationStore {
         return registered
     }
 
-    /// The result of registering claims.
+    /// The result of registering.
     struct Registered: Hashable, Sendable {
-        /// The registrations that were taken; of a repeat too.
+        /// The stored registrations, including repeats.
         var taken: Set<UUID> = []
-        /// Of these, the ones that their user did not have before: new, revived, or taken over.
+        /// Of these, the registrations that are new to their user: inserted, revived, or taken over.
         var arrived: Set<UUID> = []
     }
 
-    private func register(wave claims: [Claim]) async throws -> Registered {
-        let turns = Set(claims.flatMap(\.turns))
+    private func register(wave claims: [RegistrationRequest]) async throws -> Registered {
+        let lockNames = Set(claims.flatMap(\.lockNames))
         return try await database.transaction { transaction in
-            try await transaction.execute(Turn.take(turns))
+            try await transaction.execute(AdvisoryLock.take(lockNames))
             return try await take(claims, in: transaction)
         }
     }
 
-    /// Takes claims whose turns have been taken, no token twice, no two users on one installation.
-    ///
-    func take(_ claims: [Claim], in transaction: PostgresTransaction) async throws -> Registered {
-        // In the order of their keys: two batches then lock the same rows in the same order.
+    /// Stores requests whose advisory locks are held. Each token occurs once, and each installation has one user.
+    func take(_ claims: [RegistrationRequest], in transaction: PostgresTransaction) async throws -> Registered {
+        // Sorted by id, so that concurrent batches lock rows in the same order.
         let claims = claims.map { ($0.device, $0) }.sorted { $0.0.uuidString < $1.0.uuidString }
         var registered = Registered()
         var arrived: Set<AppUser> = []
@@ -49,7 +50,7 @@ extension RegistrationStore {
         for row in try await transaction.query(Self.upsert(claims, tokens.cipher)) {
             let row = try Taken(row)
             registered.taken.insert(row.device)
-            if row.hasArrived {
+            if row.isNewToUser {
                 registered.arrived.insert(row.device)
                 arrived.insert(row.user)
             }
@@ -63,11 +64,11 @@ extension RegistrationStore {
         return registered
     }
 
-    /// The most ended registrations of a user that are kept. Beyond it the oldest are deleted, so that no user fills the
-    /// table with invented tokens.
+    /// Maximum ended registrations kept for a user. Older ones are deleted, so that invented tokens cannot fill the
+    /// table.
     static let mostEnded = 500
 
-    /// Deletes what these users have ended beyond ``mostEnded``; the function itself keeps at least 100.
+    /// Deletes these users' ended registrations beyond ``mostEnded``. The SQL function keeps at least 100.
     static func surplus(of users: [AppUser]) -> SQL {
         """
         SELECT registry.forget_surplus(
@@ -81,11 +82,10 @@ extension RegistrationStore {
         var id: InstallationID
     }
 
-    /// What a claim is compared with is the moment that the row is known to be of: a registration holds against earlier
-    /// ones; an end holds against those until the moment it is about. A user's own leaving says nothing against another
-    /// user who registers the token. Who says an environment that was corrected means the registration that it was
-    /// moved to: tokens do not change worlds.
-    static func upsert(_ claims: [(device: UUID, claim: Claim)], _ cipher: TokenCipher) -> SQL {
+    /// Upserts registrations. A stored registration rejects older requests; an ended one rejects requests from before
+    /// its end. A user's own sign-out does not reject another user's request. A request for a corrected environment
+    /// applies to the registration it was moved to.
+    static func upsert(_ claims: [(device: UUID, claim: RegistrationRequest)], _ cipher: TokenCipher) -> SQL {
         let rows = claims.map(\.claim)
         let tokens = claims.map {
             cipher.seal(
@@ -134,10 +134,10 @@ extension RegistrationStore {
             """
     }
 
-    /// An installation has one user, who registered on it last: another's registrations on it end. And it has one token
-    /// of a kind and scope, the last (`push-protocols` C.6, rotation).
+    /// Ends an installation's earlier registrations. An installation has one user, the last to register, and one token
+    /// of a kind and scope, the last (`Shared/Providers/ProviderFacts.md`, C.6 Environments and rotation).
     ///
-    /// Materialised, as below: joined from the other side, the ranking would be made again for every row.
+    /// `MATERIALIZED`, as below: otherwise the planner may recompute the ranking for every row.
     static func settle(_ installations: [Installation]) -> SQL {
         """
         WITH ranked AS MATERIALIZED (
@@ -182,28 +182,27 @@ extension RegistrationStore {
     }
 }
 
-/// A row that took a claim.
+/// A row that stored a request.
 private struct Taken {
     let device: UUID
     let user: AppUser
     let installation: InstallationID?
-    /// Whether the user has it only since this statement.
-    let hasArrived: Bool
+    /// Whether the registration became the user's in this statement.
+    let isNewToUser: Bool
 
     init(_ row: PostgresRow) throws(PostgresError) {
         device = try row.decode(UUID.self, at: 0)
         user = AppUser(app: try row.decode(AppID.self, at: 1), user: try row.decode(UserID.self, at: 2))
         installation = try row.decode(InstallationID?.self, at: 3)
-        hasArrived = try row.decode(Bool.self, at: 4)
+        isNewToUser = try row.decode(Bool.self, at: 4)
     }
 }
 
-extension Claim {
-    /// Whose turns a registration takes: that of its user, whose devices are counted and whom an erasure may concern, and
-    /// that of its installation.
-    fileprivate var turns: [String] {
-        let user = Turn.user(app, user)
+extension RegistrationRequest {
+    /// The advisory locks of a registration: its user, for the device limit and erasures, and its installation.
+    fileprivate var lockNames: [String] {
+        let user = AdvisoryLock.user(app, user)
         guard let installation else { return [user] }
-        return [user, Turn.installation(app, installation)]
+        return [user, AdvisoryLock.installation(app, installation)]
     }
 }

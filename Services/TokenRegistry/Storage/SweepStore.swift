@@ -3,12 +3,12 @@ import Logging
 import Postgres
 import PushProtocol
 
-/// Looks through the table for what was not seen any more, a small range of the primary key at a time: so nothing that
-/// changes with each launch of an app needs an index (`messaging-and-data` 5.1, HOT). On the way it deletes what ended long ago
-/// and forgets whom it had to remember as erased.
+/// Walks through the table in small primary-key ranges, ends stale registrations, and deletes old ended ones and
+/// tombstones. So no column that changes at each app launch needs an index, and its updates stay heap-only
+/// (`Shared/Messaging/BrokerFacts.md`, 5.1 Heap-only updates).
 struct SweepStore: Sendable {
-    /// The most registrations that one step looks at.
-    static let usualStep = 1000
+    /// Maximum registrations a step reads.
+    static let defaultStep = 1000
 
     private let database: PostgresPool
     private let terms: RetentionTerms
@@ -16,7 +16,7 @@ struct SweepStore: Sendable {
     private let logger: Logger
 
     init(
-        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep, logger: Logger = .registry
+        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = defaultStep, logger: Logger = .registry
     ) {
         self.logger = logger
         self.database = database
@@ -24,17 +24,17 @@ struct SweepStore: Sendable {
         self.step = step
     }
 
-    /// What a step came to.
+    /// The result of a step.
     enum Progress: Hashable, Sendable {
-        /// Another process is at it.
+        /// Another process runs a step.
         case elsewhere
-        /// So many were flagged or ended, so many deleted, and more of the table is left.
+        /// `changed` rows were flagged or ended, `deleted` rows deleted; the walk continues.
         case more(changed: Int, deleted: Int)
-        /// So many, and the end was reached: the next step begins anew.
+        /// The same, and the walk ended. The next step starts a new walk.
         case finished(changed: Int, deleted: Int)
     }
 
-    /// Looks at the next range as of `now`. Passes over a row that fails alone.
+    /// Processes the next range as of `now`. Skips a row that fails alone.
     func advance(now: Timestamp) async throws -> Progress {
         try await WalkStep.halving(step, in: "registry.registration", logger) { rows, passes in
             try await advance(now: now, step: rows, passes: passes)
@@ -50,19 +50,19 @@ struct SweepStore: Sendable {
                 try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
                 return end == nil ? .finished(changed: 0, deleted: 0) : .more(changed: 0, deleted: 0)
             }
-            // First: a fallback that ends now is not flagged as stale.
+            // First, so that a fallback that ends now is not flagged as stale.
             let faded = try await transaction.execute(
-                Self.fading(after: position, until: end ?? Self.last, now: now))
+                Self.fallbackExpiry(after: position, until: end ?? Self.last, now: now))
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
-            let before = (now - StaleRule.forgetAfter).date
+            let before = (now - InactivityRule.forgetAfter).date
             let forgotten = try await transaction.query(
                 "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))"
             ).single(Int.self)
             let ended = try await forgetEnded(after: position, until: end ?? Self.last, now: now, in: transaction)
             if end == nil {
                 _ = try await transaction.query("SELECT registry.forget_erasures(\(before))")
-                try await transaction.execute(Self.blanking(before: before))
+                try await transaction.execute(Self.positionClearing(before: before))
             }
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             let deleted = forgotten + ended
@@ -87,7 +87,7 @@ struct SweepStore: Sendable {
     static let first = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
     static let last = UUID(uuid: (255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255))
 
-    /// The last id of a step; no row when the table ends before it.
+    /// Queries the last id of a step. Returns no row if the table ends before.
     static func end(of step: Int, after position: UUID) -> SQL {
         """
         SELECT device_id FROM registry.registration WHERE device_id > \(position)
@@ -96,24 +96,24 @@ struct SweepStore: Sendable {
     }
 
     static func marking(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
-        let flagged = (now - StaleRule.flagAfter).date
-        let ended = (now - StaleRule.endAfter).date
+        let flagged = (now - InactivityRule.flagAfter).date
+        let ended = (now - InactivityRule.endAfter).date
         return """
             UPDATE registry.registration SET
                 stale_since = coalesce(stale_since, \(now.date)),
-                state = CASE WHEN \(isForgotten(by: ended)) THEN 'stale' ELSE state END,
-                state_reason = CASE WHEN \(isForgotten(by: ended)) THEN 'not seen for 270 days' END,
-                state_changed_at = CASE WHEN \(isForgotten(by: ended)) THEN statement_timestamp()
+                state = CASE WHEN \(isExpiredByProvider(by: ended)) THEN 'stale' ELSE state END,
+                state_reason = CASE WHEN \(isExpiredByProvider(by: ended)) THEN 'not seen for 270 days' END,
+                state_changed_at = CASE WHEN \(isExpiredByProvider(by: ended)) THEN statement_timestamp()
                     ELSE state_changed_at END,
-                ended_at = CASE WHEN \(isForgotten(by: ended)) THEN registered_at END
+                ended_at = CASE WHEN \(isExpiredByProvider(by: ended)) THEN registered_at END
             WHERE device_id > \(start) AND device_id <= \(end) AND state = 'active'
-                AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isForgotten(by: ended)))
+                AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isExpiredByProvider(by: ended)))
             """
     }
 
-    /// Ends fallbacks whose time is over while their installation still has a FID that no provider has refused. Without such
-    /// a FID the token is the registration that works.
-    static func fading(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
+    /// Ends expired fallbacks of installations whose FID no provider has refused. Without such a FID, the token is the
+    /// registration that works.
+    static func fallbackExpiry(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
         """
         UPDATE registry.registration r SET state = 'replaced', state_reason = 'a FID took its place',
             state_changed_at = statement_timestamp(), ended_at = r.fallback_until
@@ -125,12 +125,10 @@ struct SweepStore: Sendable {
         """
     }
 
-    /// What ended before a moment and nothing needs any more, locked: nobody revives it until it is deleted. A row that
-    /// somebody is writing right now is left for the next time; nobody is waited for.
+    /// Queries and locks old ended registrations that nothing needs. Skips locked rows until the next walk.
     ///
-    /// Two things are needed longer. Where a registration was moved to its environment, whoever goes on naming the wrong
-    /// one means the right one, for as long as that is known. And a campaign that began before a token was replaced finds
-    /// by the old one who is meant (decision 29).
+    /// Two kinds are kept longer. A moved registration redirects requests for the wrong environment while its successor
+    /// exists. A replaced one identifies the audience of campaigns that began before (decision 29).
     static func ended(after start: UUID, until end: UUID, before: Date) -> SQL {
         """
         SELECT r.device_id FROM registry.registration r
@@ -145,9 +143,8 @@ struct SweepStore: Sendable {
         """
     }
 
-    /// Where a campaign's walks began and ended are users' ids: once it has long been over, nobody needs them. What came of
-    /// it stays.
-    private static func blanking(before moment: Date) -> SQL {
+    /// Removes the users' ids from the bounds and positions of campaigns that ended long ago. The counts stay.
+    private static func positionClearing(before moment: Date) -> SQL {
         """
         UPDATE registry.campaign_range g SET lower = '', upper = NULL, position = ''
         FROM registry.campaign c
@@ -155,7 +152,7 @@ struct SweepStore: Sendable {
         """
     }
 
-    private static func isForgotten(by moment: Date) -> SQL {
+    private static func isExpiredByProvider(by moment: Date) -> SQL {
         """
         (provider = 'fcm' AND kind IS DISTINCT FROM 'fcm-web' AND platform IS DISTINCT FROM 'ios'
             AND registered_at < \(moment))

@@ -6,10 +6,10 @@ import ServiceKit
 import Synchronization
 import TokenEncryption
 
-/// The keys of `REGISTRY_TOKEN_KEYS_FILE`, which may change while the process runs. ``TokenRewriter`` reads the file again
-/// every few seconds, and a text under an unknown key has it read at once, at most once a second.
+/// The keys of `REGISTRY_TOKEN_KEYS_FILE`. ``TokenRewriter`` rereads the file every few seconds; a token with an
+/// unknown key rereads it at once, at most once a second.
 ///
-/// A file that is away or of no use leaves the earlier keys in force. A warning says so, once for each fault.
+/// If the file is missing or invalid, the earlier keys stay in use. Each fault is logged once as a warning.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
@@ -18,8 +18,8 @@ final class TokenKeys: Sendable {
     /// Stores tokens in clear.
     static let none = TokenKeys()
 
-    /// Between two lines of the log about tokens that cannot be decrypted.
-    static let silence = Duration.seconds(60)
+    /// Minimum time between two log messages about tokens that cannot be decrypted.
+    static let logInterval = Duration.seconds(60)
 
     private struct State {
         var cipher: TokenCipher
@@ -33,7 +33,7 @@ final class TokenKeys: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter path: the file; `nil`: tokens are stored in clear, and a warning says so.
+    /// - Parameter path: the key file; `nil`: tokens are stored in clear, with a warning.
     init(file path: String?, logger: Logger) throws(ConfigurationError) {
         self.path = path
         self.logger = logger
@@ -45,9 +45,9 @@ final class TokenKeys: Sendable {
         guard let contents = Self.contents(of: path) else {
             throw ConfigurationError("\(Self.name): \(path) cannot be read")
         }
-        do throws(TokenCipher.FileFault) {
+        do throws(TokenCipher.KeyFileError) {
             let cipher = try TokenCipher(file: contents)
-            if cipher.writing == TokenCipher.plain {
+            if cipher.writingKeyID == TokenCipher.plain {
                 logger.warning(
                     "Device tokens are stored in clear; the first line of REGISTRY_TOKEN_KEYS_FILE says “plain”")
             }
@@ -63,14 +63,14 @@ final class TokenKeys: Sendable {
         state = Mutex(State(cipher: .none, contents: []))
     }
 
-    /// Whether there is a file of keys.
+    /// Whether a key file is configured.
     var isConfigured: Bool { path != nil }
 
-    /// The keys as they were read last.
+    /// The keys that were read last.
     var cipher: TokenCipher { state.withLock { $0.cipher } }
 
-    /// The token in the text that is stored in a row. One that has none is counted.
-    func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.Fault) -> DeviceToken {
+    /// Decrypts the stored text of a token. Counts each failure.
+    func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.DecryptionError) -> DeviceToken {
         guard TokenCipher.isSealed(stored) else { return DeviceToken(secret: stored) }
         do { return try cipher.open(stored, device: device, app: app) } catch {
             guard case .unknownKey(let id) = error else { throw note(error, device, app) }
@@ -80,10 +80,10 @@ final class TokenKeys: Sendable {
         do { return try cipher.open(stored, device: device, app: app) } catch { throw note(error, device, app) }
     }
 
-    /// Reads the file again.
+    /// Rereads the file.
     ///
-    /// - Parameter pause: nothing is read within this time after the last reading.
-    /// - Returns: whether the keys are others than before.
+    /// - Parameter pause: minimum time since the last read.
+    /// - Returns: whether the keys have changed.
     @discardableResult
     func refresh(after pause: Duration = .zero) -> Bool {
         guard let path else { return false }
@@ -98,7 +98,7 @@ final class TokenKeys: Sendable {
             return false
         }
         guard state.withLock({ $0.contents != contents || $0.fault != nil }) else { return false }
-        do throws(TokenCipher.FileFault) {
+        do throws(TokenCipher.KeyFileError) {
             let cipher = try TokenCipher(file: contents)
             let isNew = state.withLock { state in
                 defer { (state.cipher, state.contents, state.fault) = (cipher, contents, nil) }
@@ -106,7 +106,7 @@ final class TokenKeys: Sendable {
             }
             if isNew {
                 logger.notice(
-                    "\(Self.name) has changed; the new keys are in use", metadata: ["key": "\(cipher.writing)"])
+                    "\(Self.name) has changed; the new keys are in use", metadata: ["key": "\(cipher.writingKeyID)"])
             }
             return isNew
         } catch {
@@ -122,16 +122,17 @@ final class TokenKeys: Sendable {
         }
         guard isNews else { return }
         logger.warning(
-            "\(Self.name) cannot be used; the earlier keys stay in force", metadata: [LogKey.reason: "\(fault)"])
+            "\(Self.name) cannot be used; the earlier keys stay in use", metadata: [LogKey.reason: "\(fault)"])
     }
 
-    private func note(_ fault: TokenCipher.Fault, _ device: UUID, _ app: AppID) -> TokenCipher.Fault {
+    private func note(_ fault: TokenCipher.DecryptionError, _ device: UUID, _ app: AppID) -> TokenCipher.DecryptionError
+    {
         Counter(
             label: "heliograph_registry_unreadable_tokens_total",
-            dimensions: [("app", app.rawValue), ("reason", fault.word)]
+            dimensions: [("app", app.rawValue), ("reason", fault.metricLabel)]
         ).increment()
         let isDue = state.withLock { state in
-            guard state.told.map({ ContinuousClock.now - $0 >= Self.silence }) ?? true else { return false }
+            guard state.told.map({ ContinuousClock.now - $0 >= Self.logInterval }) ?? true else { return false }
             state.told = .now
             return true
         }
@@ -145,17 +146,17 @@ final class TokenKeys: Sendable {
             "A stored device token cannot be decrypted; nothing is sent to the device until it registers again or the key is back",
             metadata: [
                 LogKey.app: "\(app)", "device": "\(device.uuidString.lowercased())", "key": "\(key)",
-                LogKey.reason: "\(fault.word)",
+                LogKey.reason: "\(fault.metricLabel)",
             ])
         return fault
     }
 
     private static let name = ConfigurationKey.registryTokenKeysFile.name
 
-    /// No more than a file of keys may have, and one byte.
+    /// Reads at most the maximum size of a key file plus one byte.
     private static func contents(of path: String) -> [UInt8]? {
         guard let file = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? file.close() }
-        return (try? file.read(upToCount: TokenCipher.largestFile + 1) ?? Data()).map(Array.init)
+        return (try? file.read(upToCount: TokenCipher.maximumFileSize + 1) ?? Data()).map(Array.init)
     }
 }

@@ -4,12 +4,12 @@ import Postgres
 import PushProtocol
 import TokenEncryption
 
-/// Walks through the table in small ranges of the primary key and rewrites each token that is not stored as the first line of
-/// the key file says. The row `registry.token_rewrite` keeps the place, and lets one process at a time work.
+/// Walks through the table in small primary-key ranges and rewrites tokens that are not stored as the first line of the
+/// key file says. The row `registry.token_rewrite` has the position and lets one process work at a time.
 struct TokenRewriteStore: Sendable {
-    /// The most registrations that one step looks at.
-    static let usualStep = 500
-    /// Between the end of a walk that found nothing to rewrite and the next walk.
+    /// Maximum registrations a step reads.
+    static let defaultStep = 500
+    /// Time between the end of a walk that rewrote nothing and the next walk.
     static let rest = Duration.seconds(3600)
 
     let tokens: TokenKeys
@@ -17,7 +17,7 @@ struct TokenRewriteStore: Sendable {
     private let step: Int
     private let logger: Logger
 
-    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = usualStep, logger: Logger = .registry) {
+    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = defaultStep, logger: Logger = .registry) {
         self.logger = logger
         self.database = database
         self.tokens = tokens
@@ -26,24 +26,24 @@ struct TokenRewriteStore: Sendable {
 
     /// The result of a step.
     enum Progress: Hashable, Sendable {
-        /// Another process makes one.
+        /// Another process runs a step.
         case elsewhere
         /// The last walk found nothing to rewrite, and ended less than ``rest`` ago.
         case resting(Counts)
-        /// So many tokens were rewritten, and more of the table is left.
+        /// `rewritten` tokens were rewritten; the walk continues.
         case more(rewritten: Int, Counts)
-        /// So many in the last step, and the end of the table was reached.
+        /// The same, and the walk ended.
         case finished(rewritten: Int, Counts)
     }
 
-    /// The stored tokens by the id of their key, ``TokenCipher/plain`` for tokens in clear, as the last whole walk left them.
+    /// Stored tokens by key id after the last complete walk; ``TokenCipher/plain`` counts tokens in clear.
     struct Counts: Hashable, Sendable {
         var numbers: [String: Int] = [:]
         /// Whether that walk rewrote nothing.
         var isSettled = false
     }
 
-    /// Looks at the next range. Passes over a row that fails alone.
+    /// Processes the next range. Skips a row that fails alone.
     func advance() async throws -> Progress {
         try await WalkStep.halving(step, in: "registry.registration", logger) { rows, passes in
             try await advance(step: rows, passes: passes)
@@ -55,12 +55,12 @@ struct TokenRewriteStore: Sendable {
         return try await database.transaction { transaction in
             guard let row = try await transaction.query(Self.turn(rest: Self.rest)).first else { return .elsewhere }
             var walk = try Walk(row)
-            if walk.key != cipher.writing {
-                walk = Walk(key: cipher.writing)
+            if walk.key != cipher.writingKeyID {
+                walk = Walk(key: cipher.writingKeyID)
                 let proof = cipher.seal(
-                    TokenCipher.Proof.token, device: TokenCipher.Proof.device, app: TokenCipher.Proof.app)
+                    TokenCipher.KeyCheck.token, device: TokenCipher.KeyCheck.device, app: TokenCipher.KeyCheck.app)
                 try await transaction.execute(
-                    "UPDATE registry.token_rewrite SET key = \(cipher.writing), proof = \(proof)")
+                    "UPDATE registry.token_rewrite SET key = \(cipher.writingKeyID), proof = \(proof)")
             } else if walk.isResting {
                 return .resting(walk.last)
             }
@@ -83,10 +83,10 @@ struct TokenRewriteStore: Sendable {
         _ range: (UUID, UUID), with cipher: TokenCipher, in transaction: PostgresTransaction
     ) async throws -> Int {
         var (devices, former, texts): ([UUID], [String], [String]) = ([], [], [])
-        for row in try await transaction.query(Self.others(range, than: cipher.writing)) {
+        for row in try await transaction.query(Self.others(range, than: cipher.writingKeyID)) {
             let device = try row.decode(UUID.self, at: 0)
             let stored = try row.decode(String.self, at: 2)
-            // A row that cannot be read stays as it is: its key may come back, or its device registers again.
+            // Keep a token that cannot be decrypted: its key may come back, or its device may register again.
             guard let app = AppID(rawValue: try row.decode(String.self, at: 1)),
                 let token = try? tokens.open(stored, device: device, app: app)
             else { continue }
@@ -106,7 +106,7 @@ struct TokenRewriteStore: Sendable {
         """
     }
 
-    /// Tokens that are not stored as new ones are. Skips rows that another transaction has locked; the next walk finds them.
+    /// Queries tokens that are not stored as new ones are. Skips locked rows until the next walk.
     static func others(_ range: (UUID, UUID), than key: String) -> SQL {
         let isOther: SQL =
             key == TokenCipher.plain
@@ -136,7 +136,7 @@ struct TokenRewriteStore: Sendable {
     }
 }
 
-/// One walk through the table, as it is noted.
+/// The stored state of a walk.
 private struct Walk {
     var key: String?
     var position = SweepStore.first

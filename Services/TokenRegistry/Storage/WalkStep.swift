@@ -1,20 +1,21 @@
 import Logging
 import Messaging
 import Postgres
+import ServiceConnections
 import ServiceKit
 
-/// A step of a walk through a table, which one row may fail.
+/// Runs a step of a table walk and isolates a row that fails it.
 enum WalkStep {
-    /// Makes a step of at most `most` rows. After a failure that may be one row's it makes a smaller one. It passes over a row
-    /// that fails alone; the next walk tries the row again.
+    /// Runs a step of at most `most` rows. Halves the step after a failure that one row may have caused. Skips a row
+    /// that fails alone until the next walk.
     ///
-    /// - Parameter make: is given the number of rows, and whether to pass over them.
+    /// - Parameter make: receives the number of rows, and whether to skip them.
     static func halving<R>(
         _ most: Int, in table: String, _ logger: Logger, _ make: (_ rows: Int, _ passes: Bool) async throws -> R
     ) async throws -> R {
         var rows = most
         while true {
-            do { return try await make(rows, false) } catch let error as PostgresError where error.mayBeOneRows {
+            do { return try await make(rows, false) } catch let error as PostgresError where error.mayConcernOneRow {
                 guard rows == 1 else {
                     rows /= 2
                     continue
@@ -28,21 +29,21 @@ enum WalkStep {
     static func tell(_ error: PostgresError, in table: String, _ logger: Logger) {
         DeadRows.count(in: table, because: ReasonCode.rowFailed)
         logger.warning(
-            "A row cannot be handled and is passed over until the next walk",
+            "Cannot process a row; skipping it until the next walk",
             metadata: ["table": "\(table)", LogKey.error: "\(error)"])
     }
 }
 
 extension Logger {
-    /// The default of stores.
+    /// The default logger of stores.
     static var registry: Logger { Logger(label: "token-registry") }
 }
 
 extension PostgresError {
     /// Whether the statement may succeed without one of its rows.
-    var mayBeOneRows: Bool {
+    var mayConcernOneRow: Bool {
         guard case .sqlState(let state) = code else { return isTimeout }
-        // 42: the statement itself is wrong, or its rights are.
+        // Class 42: the statement or its permissions are wrong.
         return !isOutage && !isRetriableTransaction && !state.hasPrefix("42")
     }
 }

@@ -1,11 +1,10 @@
 package import Logging
 
-/// A short-lived channel for declaring, verifying and looking at topology: for tools, tests and start-up checks.
+/// A short-lived channel that declares, verifies and reads topology, for tools, tests and start-up checks.
 ///
-/// Has a connection and a thread of its own for as long as ``with(_:logger:_:)`` runs. Every call is one question to the
-/// broker, answered within the configuration's `timeouts.call`. Nothing is retried: an error is the caller's to handle.
-/// After the broker refused something the next call works again. No heartbeats: between two calls a tool may take as
-/// long as it likes.
+/// Has a connection and a thread of its own while ``with(_:logger:_:)`` runs. Each call is one request to the broker
+/// and takes at most `timeouts.call`. Never retries. After a refusal by the broker the next call works. Sends no
+/// heartbeats, so the time between two calls has no limit.
 package actor AMQPAdministrator {
     private let executor: ThreadExecutor
     private let configuration: AMQPConfiguration
@@ -23,7 +22,7 @@ package actor AMQPAdministrator {
 
     /// Connects, runs `body`, and disconnects.
     ///
-    /// Tries each host once, in order, and throws the last one's error when none answers.
+    /// Tries each host once, in order. Throws the error of the last host when none accepts.
     package static func with<R: Sendable>(
         _ configuration: AMQPConfiguration, logger: Logger,
         _ body: @Sendable (AMQPAdministrator) async throws -> R
@@ -35,22 +34,22 @@ package actor AMQPAdministrator {
             await administrator.close()
             return result
         } catch {
-            logger.debug("administration failed", metadata: ["error": "\(error)"])
+            logger.debug("Administration failed", metadata: ["error": "\(error)"])
             await administrator.close()
             throw error
         }
     }
 
-    /// Connects. The caller closes the connection with ``close()``.
+    /// Connects. Call ``close()`` to disconnect.
     ///
-    /// Tries each host once, in order, and throws the last one's error when none answers.
+    /// Tries each host once, in order. Throws the error of the last host when none accepts.
     package static func open(_ configuration: AMQPConfiguration) async throws -> AMQPAdministrator {
         let administrator = try AMQPAdministrator(configuration)
         try await administrator.open()
         return administrator
     }
 
-    // MARK: - Declarations (durable; the same again is no error, a different one is 406)
+    // MARK: - Declarations (durable; an equal redeclaration succeeds, a different one fails with 406)
 
     /// - Parameter kind: `topic`, `direct`, `fanout` or `headers`.
     package func declareExchange(
@@ -71,7 +70,7 @@ package actor AMQPAdministrator {
         }
     }
 
-    /// Binds an exchange to another, its source, as a queue is bound.
+    /// Binds an exchange to another exchange, `source`.
     package func bind(exchange: String, to source: String, routingKey: String) throws(AMQPError) {
         try call { (connection) throws(AMQPError) in
             try connection.bind(exchange: exchange, to: source, routingKey: routingKey)
@@ -84,51 +83,51 @@ package actor AMQPAdministrator {
         }
     }
 
-    /// Deletes a queue and what is in it. No error when there is none.
+    /// Deletes a queue and its messages. Does nothing when the queue does not exist.
     package func deleteQueue(_ name: String) throws(AMQPError) {
         try call { (connection) throws(AMQPError) in try connection.deleteQueue(name) }
     }
 
-    /// No error when there is none.
+    /// Deletes an exchange. Does nothing when it does not exist.
     package func deleteExchange(_ name: String) throws(AMQPError) {
         try call { (connection) throws(AMQPError) in try connection.deleteExchange(name) }
     }
 
-    /// Throws away what is ready in a queue.
+    /// Deletes the ready messages of a queue.
     package func purge(_ queue: String) throws(AMQPError) {
         try call { (connection) throws(AMQPError) in try connection.purge(queue) }
     }
 
-    // MARK: - Looking, which needs no right to configure
+    // MARK: - Passive declares, which need no configure permission
 
-    /// Whether an exchange exists. Its kind cannot be seen over AMQP.
+    /// Whether an exchange exists. AMQP cannot report its type.
     package func exchangeExists(_ name: String) throws(AMQPError) -> Bool {
         try call { (connection) throws(AMQPError) in try connection.exchangeExists(name) }
     }
 
-    /// How many messages are ready in a queue and how many consumers it has; nil when there is no such queue.
+    /// The number of ready messages and of consumers of a queue; nil when the queue does not exist.
     package func queueStatus(_ name: String) throws(AMQPError) -> (messages: Int, consumers: Int)? {
         try call { (connection) throws(AMQPError) in try connection.queueStatus(name) }
     }
 
     // MARK: - Messages
 
-    /// Takes one message off a queue; nil when none is ready. It is acknowledged by being sent.
+    /// Takes one message off a queue, acknowledged on delivery (`no-ack`); nil when none is ready.
     package func get(_ queue: String) throws(AMQPError) -> AMQPDelivery? {
         try call { (connection) throws(AMQPError) in try connection.get(queue) }
     }
 
-    /// Publishes one message, mandatory, and waits for what the broker says.
+    /// Publishes one message as mandatory, and waits for the broker's confirm, nack or return.
     package func publish(_ message: AMQPMessage) throws(AMQPError) -> AMQPConfirmation {
         if let fault = message.encodingFault { return .returned(code: fault.code, text: fault.text) }
-        // A channel that the broker closed is opened anew below, without confirms.
+        // A new channel opens without confirm mode.
         let needsSelect = !confirms || !channelIsOpen
-        let patience = configuration.timeouts.call
+        let timeout = configuration.timeouts.call
         do throws(AMQPError) {
             let confirmation = try call { (connection) throws(AMQPError) in
                 if needsSelect { try connection.selectConfirms() }
                 try connection.publish(message, messageID: message.properties.messageID)
-                return try connection.awaitConfirmation(patience)
+                return try connection.awaitConfirmation(timeout)
             }
             confirms = true
             return confirmation
@@ -155,13 +154,13 @@ package actor AMQPAdministrator {
         throw last ?? AMQPError(.configuration, operation: "connect", detail: "no host is configured")
     }
 
-    /// Disconnects. Every later call throws `AMQPError.Code.closed`.
+    /// Disconnects. Later calls throw `AMQPError.Code.closed`.
     package func close() {
         connection?.close()
         connection = nil
     }
 
-    /// One question. A refusal closes the channel, which is opened again before the next.
+    /// Runs one request. A refusal closes the channel; the next request opens a new one.
     private func call<R>(_ ask: (inout Connection) throws(AMQPError) -> R) throws(AMQPError) -> R {
         guard connection != nil else {
             throw AMQPError(.closed, operation: "administer the broker", detail: "the connection is closed")
@@ -188,16 +187,16 @@ package actor AMQPAdministrator {
 }
 
 extension Connection {
-    /// What the broker says about the one message under way.
-    fileprivate mutating func awaitConfirmation(_ patience: Duration) throws(AMQPError) -> AMQPConfirmation {
-        let deadline = ContinuousClock.now + patience
+    /// The broker's answer to the one published message.
+    fileprivate mutating func awaitConfirmation(_ timeout: Duration) throws(AMQPError) -> AMQPConfirmation {
+        let deadline = ContinuousClock.now + timeout
         var returned: AMQPConfirmation?
         while true {
             while let (_, frame) = try nextFrame() {
                 switch frame {
                 case .ack: return returned ?? .confirmed
                 case .nack: return .nacked
-                case .returned(let what): returned = .returned(code: what.code, text: what.text)
+                case .returned(let method): returned = .returned(code: method.code, text: method.text)
                 case .channelClose(let close):
                     try answerChannelClose()
                     throw AMQPError(.channelClosed(replyCode: close.code), operation: "publish", detail: close.text)
@@ -209,7 +208,7 @@ extension Connection {
             }
             let now = ContinuousClock.now
             guard now < deadline else {
-                throw AMQPError(.timeout, operation: "publish", detail: "the broker confirmed nothing in \(patience)")
+                throw AMQPError(.timeout, operation: "publish", detail: "no confirm within \(timeout)")
             }
             waitReadable(deadline - now)
         }

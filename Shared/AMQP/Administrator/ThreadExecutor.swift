@@ -1,11 +1,11 @@
 internal import DequeModule
 internal import Synchronization
 
-/// Runs an actor on a thread of its own, with a stack large enough for what the library decodes.
+/// Runs an actor on a dedicated thread, with a stack large enough for librabbitmq's recursive table decoding.
 ///
-/// The thread ends when the executor is gone, which is when its actor is: no job can be left behind.
+/// The thread ends when the executor is deallocated. Its actor is deallocated by then, so no job remains.
 final class ThreadExecutor: SerialExecutor {
-    /// Shared with the thread, which must not keep the executor alive.
+    /// Shared with the thread, which must not retain the executor.
     private final class Jobs: Sendable {
         private struct Contents: ~Copyable {
             var queue: Deque<UnownedJob> = []
@@ -27,7 +27,7 @@ final class ThreadExecutor: SerialExecutor {
             wakeup.signal()
         }
 
-        /// The next job; nil when there will be none.
+        /// The next job; nil after the end.
         func next() -> UnownedJob? {
             while true {
                 wakeup.clear()
@@ -41,12 +41,12 @@ final class ThreadExecutor: SerialExecutor {
 
     private let jobs: Jobs
 
-    /// - Throws: when the system has no descriptor or thread left.
+    /// - Throws: `configuration` when no descriptor or thread is available.
     init(_ name: String, _ resources: SystemResources = .real) throws(AMQPError) {
         let jobs = Jobs(resources)
         self.jobs = jobs
         if let fault = jobs.wakeup.fault { throw fault }
-        // Not retained: while a job runs, its actor is alive, and the actor keeps the executor.
+        // Unretained: a running job retains its actor, and the actor retains the executor.
         let executor = UnownedSerialExecutor(ordinary: self)
         try IOThread.start(name, resources) {
             while let job = jobs.next() { job.runSynchronously(on: executor) }

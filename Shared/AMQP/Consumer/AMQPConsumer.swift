@@ -2,117 +2,125 @@ package import Logging
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// Consumes queues, on a connection and a thread of its own.
+/// Consumes queues on a connection and a thread of its own.
 ///
-/// Back-pressure is prefetch, and the bytes of unsettled headers and bodies: past ``maximumBytesInHand`` the socket is
-/// hardly read, so that the broker keeps the rest. A body longer than ``maximumBody`` is dropped while it is read. After a
-/// reconnect the broker redelivers every unsettled message. Deliveries still in the buffer, and settlements of old
-/// deliveries, are dropped.
+/// Prefetch and ``maximumUnsettledBytes`` limit the unsettled deliveries: above the byte limit reading almost stops, and
+/// the broker keeps the other messages. A body longer than ``maximumBody`` is dropped while it is read. After
+/// a reconnect the broker redelivers every unsettled message; buffered deliveries and settlements of the old connection
+/// are dropped.
 ///
-/// All methods may be called from any task, before ``run()`` too.
+/// You can call every method from any task, also before ``run()``.
 package final class AMQPConsumer: Service, Sendable {
-    /// The longest body that is kept, in bytes: twice as long as any stage accepts.
+    /// The longest body that is kept, in bytes: twice the limit of every stage.
     package static let maximumBody = 512 * 1024
-    /// The bytes of unsettled headers and bodies from which on reading pauses, for one consumer. A quarter of a pod's memory limit.
-    package static let maximumBytesInHand = 64 * 1024 * 1024
+    /// Reading pauses above this number of unsettled header and body bytes, per consumer. A quarter of a pod's memory
+    /// limit.
+    package static let maximumUnsettledBytes = 64 * 1024 * 1024
 
     private let maximumBytes: Int
     private let configuration: AMQPConfiguration
     private let logger: Logger
-    private let link: Link
-    private let inbox: ConsumerInbox
-    private let shelf = ConsumerShelf()
+    private let control: ConnectionControl
+    private let commandQueue: ConsumerCommandQueue
+    private let snapshot = ConsumerSnapshot()
     private let acknowledged: @Sendable ([Duration]) -> Void
 
     /// - Parameters:
-    ///   - maximumBytes: The bytes of unsettled headers and bodies from which on reading pauses.
-    ///   - acknowledged: gets the times between reading some deliveries and writing their acknowledgements. Called on the
-    ///     consumer's thread.
+    ///   - maximumBytes: Reading pauses above this number of unsettled header and body bytes.
+    ///   - acknowledged: Receives the times from the read of a delivery to the write of its acknowledgement. Called on
+    ///     the consumer's thread.
     package convenience init(
-        configuration: AMQPConfiguration, maximumBytes: Int = maximumBytesInHand, logger: Logger,
+        configuration: AMQPConfiguration, maximumBytes: Int = maximumUnsettledBytes, logger: Logger,
         acknowledged: @escaping @Sendable ([Duration]) -> Void = { _ in }
     ) {
         self.init(
-            configuration: configuration, maximumBytes: maximumBytes, link: Link(), logger: logger,
+            configuration: configuration, maximumBytes: maximumBytes, control: ConnectionControl(), logger: logger,
             acknowledged: acknowledged)
     }
 
     init(
-        configuration: AMQPConfiguration, maximumBytes: Int = maximumBytesInHand, link: Link, logger: Logger,
+        configuration: AMQPConfiguration, maximumBytes: Int = maximumUnsettledBytes, control: ConnectionControl,
+        logger: Logger,
         acknowledged: @escaping @Sendable ([Duration]) -> Void = { _ in }
     ) {
         self.maximumBytes = maximumBytes
-        self.link = link
+        self.control = control
         self.configuration = configuration
         self.logger = logger
         self.acknowledged = acknowledged
-        inbox = ConsumerInbox(wakeup: link.wakeup)
+        commandQueue = ConsumerCommandQueue(wakeup: control.wakeup)
     }
 
-    package var state: AMQPConnectionState { link.state }
+    package var state: AMQPConnectionState { control.state }
 
-    /// The queues that are subscribed to and cannot deliver for now, with the reason when there is one.
-    package var waitingQueues: [String: AMQPError?] { shelf.waitingQueues }
+    /// The subscribed queues that cannot deliver now, each with its error if there is one.
+    package var waitingQueues: [String: AMQPError?] { snapshot.waitingQueues }
 
-    /// Settlements that came too late: their channel was gone, and the broker delivers the messages again.
-    package var staleSettlements: Int { shelf.staleSettlements.load(ordering: .relaxed) }
+    /// The number of settlements dropped because their channel was closed. The broker redelivers these messages.
+    package var staleSettlements: Int { snapshot.staleSettlements.load(ordering: .relaxed) }
 
-    /// Keeps a connection open, and every subscription on it, until shutdown.
+    /// Keeps a connection and all subscriptions open until shutdown. Call it once.
     ///
-    /// Graceful shutdown cancels all subscriptions, gives what was not taken back to the queues, and waits for what was
-    /// taken to be settled, for at most the configuration's `timeouts.drain`. Runs once.
+    /// Graceful shutdown cancels all subscriptions, requeues the buffered deliveries, and waits up to `timeouts.drain`
+    /// for the settlement of the others.
     package func run() async throws {
-        let (inbox, link, shelf, acknowledged, bytes) = (inbox, link, shelf, acknowledged, maximumBytes)
+        let (commandQueue, control, snapshot, acknowledged, bytes) = (
+            commandQueue, control, snapshot, acknowledged, maximumBytes
+        )
         do {
-            try await Owner(configuration: configuration, name: "in", link: link, logger: logger).run { logger in
+            try await ConnectionThread(configuration: configuration, name: "in", control: control, logger: logger).run {
+                logger in
                 ConsumerRole(
-                    inbox: inbox, link: link, shelf: shelf, logger: logger, backoff: self.configuration.backoff,
+                    commandQueue: commandQueue, control: control, snapshot: snapshot, logger: logger,
+                    backoff: self.configuration.backoff,
                     maximumBytes: bytes, acknowledged: acknowledged)
             }
         } catch {
-            // No thread will serve the subscriptions.
-            let orders = inbox.close()
-            for subscription in orders.subscribed { subscription.end() }
-            for (_, completion) in orders.cancelled { completion() }
+            // No thread serves the subscriptions.
+            let commands = commandQueue.close()
+            for subscription in commands.subscribed { subscription.end() }
+            for (_, completion) in commands.cancelled { completion() }
             throw error
         }
     }
 
-    /// Consumes `queue`, now and after every reconnect, until cancelled. A queue that does not exist is waited for.
+    /// Consumes `queue`, also after reconnects, until cancelled. Waits for a queue that does not exist.
     ///
-    /// - Parameter prefetch: How many deliveries may be unsettled; also the bound of duplicates after a crash. Not 0.
+    /// - Parameter prefetch: The maximum number of unsettled deliveries, and of duplicates after a crash. Not 0.
     package func subscribe(queue: String, prefetch: UInt16) -> AMQPSubscription {
         precondition(prefetch > 0, "a prefetch of 0 means no limit")
-        return inbox.subscribe(queue, prefetch: prefetch)
+        return commandQueue.subscribe(queue, prefetch: prefetch)
     }
 
-    /// Reads a stream, as ``subscribe(queue:prefetch:)`` consumes a queue. Whatever is acknowledged, it stays in the
-    /// stream: acknowledging lets the next deliveries come, and nothing can be given back.
+    /// Reads a stream like ``subscribe(queue:prefetch:)`` consumes a queue. An acknowledgement gives credit for the
+    /// next deliveries and removes nothing. A stream does not accept a requeue (Shared/Messaging/BrokerFacts.md §1.14).
     ///
-    /// - Parameter start: Where reading begins; asked at each attachment, on the consumer's thread.
+    /// - Parameter start: The position to read from. Called on the consumer's thread, at each attachment.
     package func read(
         stream: String, prefetch: UInt16, from start: @escaping @Sendable () -> AMQPStreamStart
     ) -> AMQPSubscription {
         precondition(prefetch > 0, "a stream is not read without a prefetch")
-        return inbox.subscribe(stream, prefetch: prefetch, isStream: true) { ["x-stream-offset": start().argument] }
+        return commandQueue.subscribe(stream, prefetch: prefetch, isStream: true) {
+            ["x-stream-offset": start().argument]
+        }
     }
 
-    /// Tells the broker that these are done. Tags of a channel that is gone are dropped and counted.
-    package func acknowledge(_ tags: [AMQPDeliveryTag]) { inbox.acknowledge(tags) }
+    /// Acknowledges deliveries. Drops and counts tags of a closed channel.
+    package func acknowledge(_ tags: [AMQPDeliveryTag]) { commandQueue.acknowledge(tags) }
 
-    /// Gives these back to their queues, each by itself.
-    package func requeue(_ tags: [AMQPDeliveryTag]) { inbox.requeue(tags) }
+    /// Requeues deliveries, one `basic.nack` each.
+    package func requeue(_ tags: [AMQPDeliveryTag]) { commandQueue.requeue(tags) }
 
-    /// Has the broker move these to the dead-letter exchange of their queue. A stream's are acknowledged.
-    package func reject(_ tags: [AMQPDeliveryTag]) { inbox.reject(tags) }
+    /// Rejects deliveries, so that the broker dead-letters them. Deliveries of a stream are acknowledged.
+    package func reject(_ tags: [AMQPDeliveryTag]) { commandQueue.reject(tags) }
 }
 
-/// What the consuming thread shows to the outside.
-final class ConsumerShelf: Sendable {
+/// The state of the consumer's thread as other threads see it.
+final class ConsumerSnapshot: Sendable {
     let staleSettlements = Atomic(0)
     private let subscriptions = Mutex<[AMQPSubscription]>([])
 
-    func show(_ all: [AMQPSubscription]) { subscriptions.withLock { $0 = all } }
+    func update(_ all: [AMQPSubscription]) { subscriptions.withLock { $0 = all } }
 
     var waitingQueues: [String: AMQPError?] {
         var waiting: [String: AMQPError?] = [:]

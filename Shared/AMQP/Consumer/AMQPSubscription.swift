@@ -1,35 +1,35 @@
 internal import Synchronization
 
-/// One queue being consumed, through reconnects and through the queue's own deletion and return.
+/// The subscription to one queue. Survives reconnects, and the deletion and redeclaration of the queue.
 package final class AMQPSubscription: Sendable {
-    /// Whether deliveries can come.
+    /// Whether the subscription can deliver.
     package enum State: Hashable, Sendable {
-        /// Not yet, or not any more; tries go on by themselves.
+        /// Not consuming; retried automatically.
         case waiting(since: ContinuousClock.Instant, lastError: AMQPError?)
         case active
-        /// For good.
+        /// Ended by ``cancel()`` or by the end of the consumer.
         case cancelled
     }
 
     package let queue: String
     package let prefetch: UInt16
-    /// Deliveries as they come, in bursts: whatever arrived since the last one was taken, at most the prefetch.
+    /// Deliveries in bursts: all that arrived since the last burst, at most the prefetch.
     ///
-    /// For one task. Ends when the subscription is cancelled, or when that task is.
+    /// For one task. Ends when the subscription or that task is cancelled.
     package let deliveries: AsyncStream<[AMQPDelivery]>
 
     let id: UInt64
-    /// What the queue is consumed with; asked each time that it is, on the consumer's thread.
+    /// The arguments of `basic.consume`. Called on the consumer's thread, at each attachment.
     let arguments: @Sendable () -> [String: AMQPValue]
-    /// Whether it is a stream, which takes acknowledgements for credit and nothing back.
+    /// Whether it is a stream. A stream accepts acknowledgements (as credit) and no requeue.
     let isStream: Bool
     let buffer = DeliveryBuffer()
-    private let consumer: ConsumerInbox
+    private let consumer: ConsumerCommandQueue
     private let current = Mutex(State.waiting(since: .now, lastError: nil))
 
     init(
         id: UInt64, queue: String, prefetch: UInt16, isStream: Bool,
-        arguments: @escaping @Sendable () -> [String: AMQPValue], consumer: ConsumerInbox
+        arguments: @escaping @Sendable () -> [String: AMQPValue], consumer: ConsumerCommandQueue
     ) {
         self.id = id
         self.isStream = isStream
@@ -41,9 +41,9 @@ package final class AMQPSubscription: Sendable {
         deliveries = AsyncStream { await buffer.next() }
     }
 
-    /// What the broker knows this consumer by: unique on its channel.
+    /// The consumer tag, unique on its channel.
     var consumerTag: String { isStream ? "\(Self.streamTag)\(id)" : "hg-\(id)" }
-    /// How the tag of a stream's consumer begins: it is still known when the subscription is forgotten.
+    /// The prefix of a stream's consumer tag. It identifies late deliveries after the subscription ended.
     static let streamTag = "hg-stream-"
 
     package internal(set) var state: State {
@@ -51,10 +51,9 @@ package final class AMQPSubscription: Sendable {
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Stops consuming. Returns when the broker sends no more; with a consumer that does not run yet, once it does.
+    /// Stops consuming. Returns after the broker's last delivery; before ``AMQPConsumer/run()``, once that runs.
     ///
-    /// What was delivered and not taken from ``deliveries`` goes back to the queue; what was taken is still to be
-    /// acknowledged or requeued by whoever took it.
+    /// Buffered deliveries are requeued. Settle the deliveries that you took from ``deliveries``.
     package func cancel() async {
         await withCheckedContinuation { continuation in
             consumer.cancel(id) { continuation.resume() }

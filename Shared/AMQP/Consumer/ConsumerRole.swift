@@ -1,102 +1,105 @@
 internal import Logging
 
-/// The in connection: keeps the subscriptions consuming, hands their deliveries out, and settles what comes back.
+/// The consuming connection: keeps the subscriptions attached, delivers to them, and sends their settlements.
 struct ConsumerRole: ConnectionRole {
-    /// One subscription as this thread sees it. A class, since each delivery looks for it.
-    final class Consumption {
+    /// The thread's view of one subscription. A class, because every delivery looks it up.
+    final class QueueConsumer {
         let subscription: AMQPSubscription
-        var backoff: Backoff
-        /// When to (re)subscribe; nil while the broker has our consumer.
+        var backoff: ReconnectBackoff
+        /// When to attach; nil while attached.
         var nextTry: ContinuousClock.Instant?
         var burst: [AMQPDelivery] = []
 
-        init(_ subscription: AMQPSubscription, backoff: Backoff, nextTry: ContinuousClock.Instant) {
+        init(_ subscription: AMQPSubscription, backoff: ReconnectBackoff, nextTry: ContinuousClock.Instant) {
             self.subscription = subscription
             self.backoff = backoff
             self.nextTry = nextTry
         }
     }
 
-    let inbox: ConsumerInbox
-    let link: Link
-    let shelf: ConsumerShelf
+    let commandQueue: ConsumerCommandQueue
+    let control: ConnectionControl
+    let snapshot: ConsumerSnapshot
     let logger: Logger
     let backoff: BackoffPolicy
-    /// While more bytes than this are unsettled, next to nothing is read.
+    /// Reading pauses above this number of unsettled bytes.
     let maximumBytes: Int
-    /// Told how long each acknowledged delivery took.
+    /// Receives the time from delivery to acknowledgement.
     let acknowledged: @Sendable ([Duration]) -> Void
 
-    var consumptions: [UInt64: Consumption] = [:]
-    /// Those that the broker delivers to, by consumer tag.
-    var byTag: [String: Consumption] = [:] { didSet { latest = nil } }
-    /// The one that was delivered to last: mostly the next one too.
-    private var latest: (tag: String, consumption: Consumption)?
-    /// Those with something in their burst.
-    private var bursting: [Consumption] = []
+    var consumers: [UInt64: QueueConsumer] = [:]
+    /// The attached consumers, by consumer tag.
+    var byTag: [String: QueueConsumer] = [:] { didSet { latest = nil } }
+    /// The consumer of the last delivery, usually also of the next one.
+    private var latest: (tag: String, consumer: QueueConsumer)?
+    /// The consumers with deliveries in `burst`.
+    private var bursting: [QueueConsumer] = []
     var generation: UInt64 = 0
     var tracker = AckTracker()
     private var assembler = FrameAssembler(maximumBody: AMQPConsumer.maximumBody)
-    /// A consume the broker answers by closing the channel was this one's.
+    /// The consumer that is being attached: a channel close during `basic.consume` is about this one.
     var subscribing: UInt64?
     var isDraining = false
-    /// As it was *before* the inbox was last looked into: no settlement given before the end is overlooked.
-    var ending = Link.Ending.running
+    /// Read before each look into the command queue, so that no settlement from before the shutdown is missed.
+    var shutdownState = ConnectionControl.ShutdownState.running
 
     init(
-        inbox: ConsumerInbox, link: Link, shelf: ConsumerShelf, logger: Logger, backoff: BackoffPolicy,
+        commandQueue: ConsumerCommandQueue, control: ConnectionControl, snapshot: ConsumerSnapshot, logger: Logger,
+        backoff: BackoffPolicy,
         maximumBytes: Int, acknowledged: @escaping @Sendable ([Duration]) -> Void
     ) {
-        self.inbox = inbox
-        self.link = link
-        self.shelf = shelf
+        self.commandQueue = commandQueue
+        self.control = control
+        self.snapshot = snapshot
         self.logger = logger
         self.backoff = backoff
         self.maximumBytes = maximumBytes
         self.acknowledged = acknowledged
     }
 
-    // MARK: - The connection's life
+    // MARK: - Connection
 
-    mutating func opened(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
+    mutating func connectionOpened(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
         generation += 1
     }
 
-    mutating func lost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> Recovery {
+    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant)
+        -> ReconnectDelay
+    {
         tracker = AckTracker()
         assembler = FrameAssembler(maximumBody: AMQPConsumer.maximumBody)
         bursting.removeAll()
         byTag.removeAll()
         let culprit = subscribing
         subscribing = nil
-        for (id, consumption) in consumptions {
-            _ = consumption.subscription.buffer.removeAll()
-            consumption.burst = []
+        for (id, consumer) in consumers {
+            _ = consumer.subscription.buffer.removeAll()
+            consumer.burst = []
             if id == culprit {
-                hold(consumption, error, now: now)
-            } else if consumption.nextTry == nil {
-                consumption.nextTry = now
-                consumption.subscription.state = .waiting(since: now, lastError: error)
+                retryLater(consumer, error, now: now)
+            } else if consumer.nextTry == nil {
+                consumer.nextTry = now
+                consumer.subscription.state = .waiting(since: now, lastError: error)
             }
         }
-        if case .channelClosed = error.code, culprit != nil { return .atOnce }
-        return .backedOff
+        if case .channelClosed = error.code, culprit != nil { return .immediately }
+        return .afterBackoff
     }
 
-    /// Puts a subscription off for a while.
-    func hold(_ consumption: Consumption, _ error: AMQPError, now: ContinuousClock.Instant) {
-        let pause = consumption.backoff.next()
-        consumption.nextTry = now + pause
-        switch consumption.subscription.state {
-        case .waiting(let since, _): consumption.subscription.state = .waiting(since: since, lastError: error)
-        case .active, .cancelled: consumption.subscription.state = .waiting(since: now, lastError: error)
+    /// Schedules the next attempt to attach.
+    func retryLater(_ consumer: QueueConsumer, _ error: AMQPError, now: ContinuousClock.Instant) {
+        let pause = consumer.backoff.next()
+        consumer.nextTry = now + pause
+        switch consumer.subscription.state {
+        case .waiting(let since, _): consumer.subscription.state = .waiting(since: since, lastError: error)
+        case .active, .cancelled: consumer.subscription.state = .waiting(since: now, lastError: error)
         }
         logger.warning(
-            "a queue cannot be consumed for now",
-            metadata: ["queue": "\(consumption.subscription.queue)", "error": "\(error)", "next": "\(pause)"])
+            "Cannot consume a queue; retrying after a pause",
+            metadata: ["queue": "\(consumer.subscription.queue)", "error": "\(error)", "next": "\(pause)"])
     }
 
-    mutating func blocked(_ isBlocked: Bool) {}
+    mutating func setBlocked(_ isBlocked: Bool) {}
 
     // MARK: - Deliveries
 
@@ -119,7 +122,7 @@ struct ConsumerRole: ConnectionRole {
         case .delivery(let method, let properties, let body): try delivered(method, properties, body, omitted: 0, now)
         case .oversized(let method, let properties, let bodySize):
             logger.warning(
-                "A message is longer than allowed; its body was dropped",
+                "Message exceeds the size limit; body dropped",
                 metadata: ["bytes": "\(bodySize)", "limit": "\(AMQPConsumer.maximumBody)"])
             try delivered(method, properties, [], omitted: Int(clamping: bodySize), now)
         case .returned: return
@@ -131,81 +134,81 @@ struct ConsumerRole: ConnectionRole {
         _ now: ContinuousClock.Instant
     ) throws(AMQPError) {
         try tracker.delivered(method.deliveryTag, bytes: body.count + properties.receivedBytes, now: now)
-        guard let consumption = consumption(method.consumerTag) else {
-            // Was on its way while its consumer was being cancelled.
-            giveBack(method.deliveryTag, to: method.consumerTag, now: now)
+        guard let consumer = consumer(method.consumerTag) else {
+            // Delivered while its consumer was being cancelled.
+            returnUndelivered(method.deliveryTag, to: method.consumerTag, now: now)
             return
         }
-        if consumption.burst.isEmpty { bursting.append(consumption) }
-        consumption.burst.append(
+        if consumer.burst.isEmpty { bursting.append(consumer) }
+        consumer.burst.append(
             AMQPDelivery(
-                queue: consumption.subscription.queue,
+                queue: consumer.subscription.queue,
                 tag: AMQPDeliveryTag(generation: generation, value: method.deliveryTag),
                 redelivered: method.redelivered, exchange: method.exchange, routingKey: method.routingKey,
                 properties: properties, body: body, omittedBytes: omitted))
     }
 
-    private mutating func consumption(_ tag: String) -> Consumption? {
-        if let latest, latest.tag == tag { return latest.consumption }
-        guard let consumption = byTag[tag] else { return nil }
-        latest = (tag, consumption)
-        return consumption
+    private mutating func consumer(_ tag: String) -> QueueConsumer? {
+        if let latest, latest.tag == tag { return latest.consumer }
+        guard let consumer = byTag[tag] else { return nil }
+        latest = (tag, consumer)
+        return consumer
     }
 
     private mutating func cancelledByBroker(_ tag: String, now: ContinuousClock.Instant) {
-        guard let consumption = byTag.removeValue(forKey: tag) else { return }
-        hold(
-            consumption,
+        guard let consumer = byTag.removeValue(forKey: tag) else { return }
+        retryLater(
+            consumer,
             AMQPError(
-                .channelClosed(replyCode: 404), operation: "consume \(consumption.subscription.queue)",
+                .channelClosed(replyCode: 404), operation: "consume \(consumer.subscription.queue)",
                 detail: "the broker cancelled the consumer; its queue was deleted or moved"),
             now: now)
     }
 
-    mutating func handOut() {
-        for consumption in bursting where !consumption.burst.isEmpty {
-            let burst = consumption.burst
-            consumption.burst = []
-            consumption.backoff.reset()
-            consumption.subscription.buffer.add(burst)
+    mutating func handOverBursts() {
+        for consumer in bursting where !consumer.burst.isEmpty {
+            let burst = consumer.burst
+            consumer.burst = []
+            consumer.backoff.reset()
+            consumer.subscription.buffer.add(burst)
         }
         bursting.removeAll(keepingCapacity: true)
     }
 
-    // MARK: - When
+    // MARK: - Timing
 
-    /// With so many deliveries in hand the next ones can wait for each other: they are read together when something is
-    /// settled, and no longer a few at a time, each of which woke this thread and their taker's.
-    private static var enough: Int { 64 }
+    /// From this number of unsettled deliveries on, socket reads are batched. Each small read would wake this thread
+    /// and a consuming task.
+    private static var batchReadThreshold: Int { 64 }
 
-    var hasEnough: Bool { tracker.pending >= Self.enough }
+    var canBatchReads: Bool { tracker.pending >= Self.batchReadThreshold }
 
-    var isFull: Bool { tracker.pendingBytes > maximumBytes }
+    var isReadingPaused: Bool { tracker.pendingBytes > maximumBytes }
 
     var deadline: ContinuousClock.Instant? {
         var earliest = tracker.deadline
-        for consumption in consumptions.values {
-            guard let nextTry = consumption.nextTry else { continue }
+        for consumer in consumers.values {
+            guard let nextTry = consumer.nextTry else { continue }
             earliest = min(earliest ?? nextTry, nextTry)
         }
-        if case .graceful(let until) = ending { earliest = min(earliest ?? until, until) }
+        if case .graceful(let until) = shutdownState { earliest = min(earliest ?? until, until) }
         return earliest
     }
 
     func isFinished(now: ContinuousClock.Instant) -> Bool {
-        switch ending {
+        switch shutdownState {
         case .running: false
-        case .graceful(let until): consumptions.isEmpty && tracker.pending == 0 || now >= until
+        case .graceful(let until): consumers.isEmpty && tracker.pending == 0 || now >= until
         case .now: true
         }
     }
 
     mutating func finish() {
-        let orders = inbox.close()
-        for subscription in orders.subscribed { subscription.end() }
-        for consumption in consumptions.values { consumption.subscription.end() }
-        consumptions.removeAll()
-        showSubscriptions()
-        for (_, completion) in orders.cancelled { completion() }
+        let commands = commandQueue.close()
+        for subscription in commands.subscribed { subscription.end() }
+        for consumer in consumers.values { consumer.subscription.end() }
+        consumers.removeAll()
+        updateSnapshot()
+        for (_, completion) in commands.cancelled { completion() }
     }
 }

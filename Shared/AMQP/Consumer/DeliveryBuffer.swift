@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Deliveries between the connection's thread and the one task that takes them. Never holds more than the prefetch: the
-/// broker sends no more, and what an old channel delivered is thrown out with it.
+/// Buffers deliveries between the connection's thread and the one consuming task. The prefetch limits its size, because
+/// deliveries of a closed channel are dropped.
 final class DeliveryBuffer: Sendable {
     private struct Contents {
         var deliveries: [AMQPDelivery] = []
@@ -24,7 +24,7 @@ final class DeliveryBuffer: Sendable {
         waiter?.resume(returning: burst)
     }
 
-    /// Everything that came since the last time; nil when finished or cancelled.
+    /// All deliveries since the last call; nil when finished or cancelled.
     func next() async -> [AMQPDelivery]? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -52,7 +52,7 @@ final class DeliveryBuffer: Sendable {
         }
     }
 
-    /// Throws out what nobody has taken.
+    /// Removes and returns the buffered deliveries.
     func removeAll() -> [AMQPDelivery] {
         contents.withLock { contents in
             defer { contents.deliveries = [] }
@@ -60,7 +60,7 @@ final class DeliveryBuffer: Sendable {
         }
     }
 
-    /// Nothing more will come. Gives back what nobody has taken.
+    /// Ends the buffer and returns the buffered deliveries.
     func finish() -> [AMQPDelivery] {
         let (left, waiter) = contents.withLock { contents in
             defer {

@@ -1,71 +1,72 @@
 internal import Logging
 
-/// One connection after another, for as long as the process wants one. Runs on the connection's own thread.
+/// Connects, serves the connection, and reconnects, on the connection's own thread.
 ///
-/// The order within a turn is the defence against librabbitmq's publish hang: first drain the frames at hand, which
-/// notices a silent peer, then send, then sleep on {socket, wake-up} (§2.11 of the messaging reference).
+/// Each turn first reads the available frames, then sends, then polls socket and wake-up. Reading first detects a dead
+/// peer before a publish can hang in librabbitmq (Shared/Messaging/BrokerFacts.md §2.4, §2.11).
 struct ConnectionLoop<Role: ConnectionRole> {
-    /// Frames taken before the role gets its turn, when they keep coming.
+    /// The most frames read per turn.
     private static var framesPerTurn: Int { 4096 }
-    /// How long frames may stay unread after others were read, while the role has enough to do. An order ends it, so mostly it
-    /// is shorter; and who has much in hand and hears nothing sleeps as everybody.
-    private static var rest: Duration { .milliseconds(2) }
-    /// A connection that lived this long was a good one: the next back-off starts small again.
-    private static var steadyAfter: Duration { .seconds(10) }
+    /// How long reading pauses when ``ConnectionRole/canBatchReads`` is true. A settlement ends the pause early.
+    /// Without new frames the loop polls as usual.
+    private static var readPause: Duration { .milliseconds(2) }
+    /// After a connection of this length the backoff starts over.
+    private static var stableAfter: Duration { .seconds(10) }
 
-    /// Reconnects without a pause, between two steady connections.
-    private static var reconnectsAtOnce: Int { 16 }
+    /// The most reconnects without a pause, between two stable connections.
+    private static var immediateReconnectLimit: Int { 16 }
 
     let name: String
     private(set) var configuration: AMQPConfiguration
-    let link: Link
-    let stallGuard: StallGuard
+    let control: ConnectionControl
+    let watchdog: SocketWatchdog
     let logger: Logger
     var role: Role
 
-    private var backoff: Backoff
-    /// Counts tries; its remainder picks the host.
+    private var backoff: ReconnectBackoff
+    /// Counts connection attempts; the remainder selects the host.
     private var tries = 0
     private var failuresInRow = 0
-    private var reconnectedAtOnce = 0
+    private var immediateReconnects = 0
 
     init(
-        name: String, configuration: AMQPConfiguration, link: Link, stallGuard: StallGuard, logger: Logger, role: Role
+        name: String, configuration: AMQPConfiguration, control: ConnectionControl, watchdog: SocketWatchdog,
+        logger: Logger, role: Role
     ) {
         self.name = name
         self.configuration = configuration
-        self.link = link
-        self.stallGuard = stallGuard
+        self.control = control
+        self.watchdog = watchdog
         self.logger = logger
         self.role = role
-        backoff = Backoff(configuration.backoff)
+        backoff = ReconnectBackoff(configuration.backoff)
     }
 
     mutating func run() {
         while !role.isFinished(now: .now) {
             let loss = connectAndServe()
             guard let loss else { break }
-            link.disconnected(loss.error)
-            let recovery = role.lost(loss.error, close: loss.close, now: .now)
+            control.disconnected(loss.error)
+            let delay = role.connectionLost(loss.error, close: loss.close, now: .now)
             report(loss.error)
-            switch recovery {
-            case .atOnce where reconnectedAtOnce < Self.reconnectsAtOnce: reconnectedAtOnce += 1
-            case .atOnce, .backedOff: pause(pauseAfter(loss.error))
+            switch delay {
+            case .immediately where immediateReconnects < Self.immediateReconnectLimit: immediateReconnects += 1
+            case .immediately, .afterBackoff: pause(pauseAfter(loss.error))
             }
         }
-        link.state = .closed
+        control.state = .closed
         role.finish()
     }
 
     // MARK: - One connection
 
-    private struct Loss {
+    private struct ConnectionLoss {
         var error: AMQPError
         var close: Frame.Close?
     }
 
-    /// Why the connection ended; nil when the role finished.
-    private mutating func connectAndServe() -> Loss? {
+    /// The reason for the end of the connection; nil when the role finished.
+    private mutating func connectAndServe() -> ConnectionLoss? {
         _ = configuration.refresh()
         let host = configuration.hosts[tries % configuration.hosts.count]
         tries += 1
@@ -73,19 +74,19 @@ struct ConnectionLoop<Role: ConnectionRole> {
         do throws(AMQPError) {
             var connection = try Connection.open(host, configuration, name: name)
             let openedAt = ContinuousClock.now
-            stallGuard.watch(connection.descriptor)
+            watchdog.watch(connection.descriptor)
             defer {
-                stallGuard.release()
+                watchdog.release()
                 failuresInRow = 0
-                if .now - openedAt > Self.steadyAfter {
+                if .now - openedAt > Self.stableAfter {
                     backoff.reset()
-                    reconnectedAtOnce = 0
+                    immediateReconnects = 0
                 }
             }
             do throws(AMQPError) {
-                try role.opened(&connection, now: .now)
-                link.state = .connected
-                logger.info("connected to the broker", metadata: ["peer": "\(connection.peer)"])
+                try role.connectionOpened(&connection, now: .now)
+                control.state = .connected
+                logger.info("Connected to the broker", metadata: ["peer": "\(connection.peer)"])
                 try serve(&connection, &close)
                 connection.close()
                 return nil
@@ -95,43 +96,45 @@ struct ConnectionLoop<Role: ConnectionRole> {
             }
         } catch {
             failuresInRow += 1
-            return Loss(error: error, close: close)
+            return ConnectionLoss(error: error, close: close)
         }
     }
 
     private mutating func serve(_ connection: inout Connection, _ close: inout Frame.Close?) throws(AMQPError) {
-        var lastSip = ContinuousClock.now
-        var wasFull = false
+        var lastRead = ContinuousClock.now
+        var wasPaused = false
         while true {
-            link.wakeup.clear()
+            control.wakeup.clear()
             var now = ContinuousClock.now
-            stallGuard.tick(now)
-            var most = Self.framesPerTurn
-            if role.isFull {
-                most = now - lastSip >= configuration.heartbeat / 4 ? 1 : 0
-                if !wasFull { logger.notice("Reading pauses: too many bytes are unsettled") }
+            watchdog.tick(now)
+            var frameLimit = Self.framesPerTurn
+            if role.isReadingPaused {
+                frameLimit = now - lastRead >= configuration.heartbeat / 4 ? 1 : 0
+                if !wasPaused { logger.notice("Too many unsettled bytes; reading paused") }
             }
-            wasFull = role.isFull
-            if most > 0 { lastSip = now }
-            var taken = 0
-            while taken < most, taken == 0 || !role.isFull, let (channel, frame) = try connection.nextFrame() {
-                taken += 1
+            wasPaused = role.isReadingPaused
+            if frameLimit > 0 { lastRead = now }
+            var frameCount = 0
+            while frameCount < frameLimit, frameCount == 0 || !role.isReadingPaused,
+                let (channel, frame) = try connection.nextFrame()
+            {
+                frameCount += 1
                 try dispatch(frame, channel, &connection, &close, now)
             }
             now = .now
-            stallGuard.tick(now)
-            try role.work(&connection, now: now)
+            watchdog.tick(now)
+            try role.processCommands(&connection, now: now)
             if role.isFinished(now: now) { return }
-            if role.isFull {
-                // One frame now and then keeps the heartbeats of both sides alive.
-                link.wakeup.wait(timeout: sleep(from: now))
+            if role.isReadingPaused {
+                // Reading one frame at intervals keeps both heartbeats alive.
+                control.wakeup.wait(timeout: sleep(from: now))
                 continue
             }
-            if taken == Self.framesPerTurn || connection.hasBufferedFrames { continue }
-            if taken > 0, role.hasEnough {
-                link.wakeup.wait(timeout: min(Self.rest, sleep(from: now)))
+            if frameCount == Self.framesPerTurn || connection.hasBufferedFrames { continue }
+            if frameCount > 0, role.canBatchReads {
+                control.wakeup.wait(timeout: min(Self.readPause, sleep(from: now)))
             } else {
-                link.wakeup.wait(orReadable: connection.descriptor, timeout: sleep(from: now))
+                control.wakeup.wait(orReadable: connection.descriptor, timeout: sleep(from: now))
             }
         }
     }
@@ -161,22 +164,23 @@ struct ConnectionLoop<Role: ConnectionRole> {
                 .connectionClosed(replyCode: reason.code), operation: "stay connected to \(connection.peer)",
                 detail: reason.text)
         case .blocked(let reason):
-            // The broker reads nothing during an alarm, so unsent data is no sign of a dead peer. Heartbeats still are.
+            // RabbitMQ does not read from publishers during an alarm, so unsent data does not indicate a dead peer.
+            // Heartbeats do.
             connection.limitUnsent(nil)
-            link.state = .blocked(reason: reason)
-            logger.warning("the broker takes no messages for now", metadata: ["reason": "\(reason)"])
-            role.blocked(true)
+            control.state = .blocked(reason: reason)
+            logger.warning("Broker alarm; publishing paused", metadata: ["reason": "\(reason)"])
+            role.setBlocked(true)
         case .unblocked:
             connection.limitUnsent(configuration.timeouts.unsent)
-            link.state = .connected
-            logger.info("the broker takes messages again")
-            role.blocked(false)
+            control.state = .connected
+            logger.info("Broker alarm cleared; publishing resumed")
+            role.setBlocked(false)
         case .flow(let active): try connection.answerFlow(active: active)
         case .heartbeat, .other: return
         }
     }
 
-    /// Says goodbye as far as the peer still listens; a broken or desynchronised connection is only dropped.
+    /// Closes the connection properly where the protocol state allows it; otherwise only drops it.
     private func leave(_ connection: inout Connection, _ error: AMQPError) {
         switch error.code {
         case .channelClosed: connection.close()
@@ -190,37 +194,38 @@ struct ConnectionLoop<Role: ConnectionRole> {
     // MARK: - Between connections
 
     private mutating func pauseAfter(_ error: AMQPError) -> Duration {
-        // The login may have been changed while it was tried.
+        // The credentials may have changed during the attempt.
         if configuration.refresh() { return .zero }
-        // Every host gets its try before anyone waits.
+        // Tries every host before the first pause.
         guard failuresInRow % configuration.hosts.count == 0 else { return .zero }
         switch error.code {
-        case .refused, .tls, .configuration: return backoff.nextLong()
+        case .refused, .tls, .configuration: return backoff.nextAfterRefusal()
         case .unreachable, .connectionClosed, .channelClosed, .connectionLost, .timeout, .protocolViolation, .closed,
             .cancelled:
             return backoff.next()
         }
     }
 
-    /// Ends early when the URL has changed: a new password is tried at once.
+    /// Waits before the next attempt. Ends early when the URL changed, so that a new password is tried immediately.
     private mutating func pause(_ duration: Duration) {
         let end = ContinuousClock.now + duration
         while true {
-            link.wakeup.clear()
+            control.wakeup.clear()
             let now = ContinuousClock.now
-            role.workDisconnected(now: now)
+            role.processCommandsOffline(now: now)
             guard now < end, !role.isFinished(now: now), !configuration.refresh() else { return }
-            link.wakeup.wait(timeout: min(end - now, .seconds(1)))
+            control.wakeup.wait(timeout: min(end - now, .seconds(1)))
         }
     }
 
     private func report(_ error: AMQPError) {
         let metadata: Logger.Metadata = ["error": "\(error)", "tries": "\(failuresInRow)"]
         switch error.code {
-        case .refused, .tls, .configuration: logger.error("the broker cannot be used", metadata: metadata)
+        case .refused, .tls, .configuration:
+            logger.error("Cannot connect to the broker; check URL, credentials and TLS settings", metadata: metadata)
         case .unreachable, .connectionClosed, .channelClosed, .connectionLost, .timeout, .protocolViolation, .closed,
             .cancelled:
-            logger.warning("no connection to the broker", metadata: metadata)
+            logger.warning("Broker connection failed; reconnecting", metadata: metadata)
         }
     }
 }

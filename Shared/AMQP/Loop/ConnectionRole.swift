@@ -1,35 +1,37 @@
-/// What one connection is for: publishing, or consuming. Lives on the connection's thread and nowhere else.
+/// The task of a connection: publishing or consuming. Used on the connection's thread only.
 ///
-/// The loop calls ``opened(_:now:)``, then ``receive(_:now:)`` for every frame at hand and ``work(_:now:)`` after them,
-/// over and over, until something throws; then ``lost(_:close:now:)``, and again from the start.
+/// The loop calls ``connectionOpened(_:now:)``, then repeatedly ``receive(_:now:)`` for each available frame and
+/// ``processCommands(_:now:)``. After an error it calls ``connectionLost(_:close:now:)`` and starts over.
 protocol ConnectionRole: SendableMetatype {
-    /// A fresh connection with a fresh channel.
-    mutating func opened(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError)
-    /// A frame of the working channel.
+    /// Called with a new connection and an open channel.
+    mutating func connectionOpened(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError)
+    /// Handles a frame of the working channel.
     mutating func receive(_ frame: Frame, now: ContinuousClock.Instant) throws(AMQPError)
-    /// Everything at hand was received: take the callers' orders and send what may be sent.
-    mutating func work(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError)
-    /// There is no connection: take the orders that need none.
-    mutating func workDisconnected(now: ContinuousClock.Instant)
-    /// The connection is gone; `close` is what the broker said, when it said so.
-    mutating func lost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> Recovery
-    /// The broker takes no messages for now.
-    mutating func blocked(_ isBlocked: Bool)
-    /// When ``work(_:now:)`` wants to be called without anything having happened.
+    /// Runs the callers' commands and sends. Called after all available frames were received.
+    mutating func processCommands(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError)
+    /// Runs the commands that need no connection.
+    mutating func processCommandsOffline(now: ContinuousClock.Instant)
+    /// Called after the end of a connection. `close` is the broker's close method, if it sent one.
+    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant)
+        -> ReconnectDelay
+    /// Called when a broker alarm starts or ends.
+    mutating func setBlocked(_ isBlocked: Bool)
+    /// When to call ``processCommands(_:now:)`` although nothing arrived.
     var deadline: ContinuousClock.Instant? { get }
-    /// Whether there is so much in hand that further frames may wait for each other, for a few milliseconds.
-    var hasEnough: Bool { get }
-    /// Whether reading pauses because of the bytes of unsettled deliveries.
-    var isFull: Bool { get }
-    /// Asked to end, and nothing is left to do.
+    /// Whether enough deliveries are unsettled to batch socket reads for a few milliseconds.
+    var canBatchReads: Bool { get }
+    /// Whether unsettled bytes exceed their limit, so that reading pauses.
+    var isReadingPaused: Bool { get }
+    /// Whether shutdown was requested and nothing is pending.
     func isFinished(now: ContinuousClock.Instant) -> Bool
-    /// The thread ends; nobody may be left waiting.
+    /// Called when the thread ends. Must complete all waiting callers.
     mutating func finish()
 }
 
-/// How soon to connect again.
-enum Recovery {
-    case backedOff
-    /// The role knows who was to blame, and will not do the same again. Backed off all the same when it happens often.
-    case atOnce
+/// How soon to reconnect.
+enum ReconnectDelay {
+    case afterBackoff
+    /// Immediately: the role found the cause and does not repeat it. Limited by
+    /// ``ConnectionLoop/immediateReconnectLimit``.
+    case immediately
 }

@@ -1,13 +1,13 @@
 internal import CRabbitMQ
 internal import Glibc
 
-/// A thread of our own for a library that blocks. Never the cooperative pool.
+/// Dedicated threads for librabbitmq, which blocks. Swift's cooperative pool must not block.
 enum IOThread {
-    /// The library decodes nested tables recursively and 0.11 sets no limit: a full frame of 21 800 levels needs less
-    /// than 8 MiB (§2.8 of the messaging reference).
+    /// librabbitmq 0.11 decodes nested tables recursively without a limit. The 21 800 levels of a full frame need less
+    /// than 8 MiB (Shared/Messaging/BrokerFacts.md §2.8).
     static let stackSize = 16 * 1024 * 1024
 
-    /// Starts a detached thread. `name` is cut to the 15 bytes the system keeps.
+    /// Starts a detached thread. Linux truncates `name` to 15 bytes.
     static func start(
         _ name: String, stackSize: Int = stackSize, _ resources: SystemResources = .real,
         _ body: @escaping @Sendable () -> Void
@@ -21,7 +21,7 @@ enum IOThread {
         }
     }
 
-    /// Runs `body` on a thread of its own and returns when it has ended.
+    /// Runs `body` on a new thread and returns after its end.
     static func run(
         _ name: String, _ resources: SystemResources = .real, _ body: @escaping @Sendable () -> Void
     ) async throws(AMQPError) {

@@ -1,11 +1,11 @@
 internal import CRabbitMQ
 internal import Glibc
 
-/// The two things of the system that a connection cannot do without. Replaced in tests of their lack.
+/// The system calls that a connection needs. Tests replace them to simulate exhaustion.
 struct SystemResources: Sendable {
-    /// Makes an eventfd; below zero when there is none, with `errno` set.
+    /// Makes an eventfd; negative on failure, with `errno` set.
     var eventfd: @Sendable () -> Int32 = { shim_eventfd() }
-    /// Starts a detached thread that runs `body`; returns an `errno`, 0 for success.
+    /// Starts a detached thread that runs `body`; returns 0 or an `errno`.
     var startThread: @Sendable (_ stackSize: Int, _ body: @escaping @Sendable () -> Void) -> Int32 = {
         Self.startDetached(stackSize: $0, $1)
     }
@@ -33,16 +33,16 @@ struct SystemResources: Sendable {
                 Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
                 return nil
             }, retained.toOpaque())
-        // A thread that did not start takes nothing over.
+        // A thread that did not start does not release `body`.
         if status != 0 { retained.release() }
         return status
     }
 }
 
 extension AMQPError {
-    /// The system gives no more of something.
-    static func noResources(_ what: String, _ code: Int32, _ advice: String) -> AMQPError {
+    /// The error of an exhausted system resource.
+    static func noResources(_ resource: String, _ code: Int32, _ advice: String) -> AMQPError {
         AMQPError(
-            .configuration, operation: "make \(what)", detail: "\(String(cString: strerror(code))); \(advice)")
+            .configuration, operation: "make \(resource)", detail: "\(String(cString: strerror(code))); \(advice)")
     }
 }

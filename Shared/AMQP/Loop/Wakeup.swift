@@ -2,16 +2,15 @@ internal import CRabbitMQ
 internal import Glibc
 internal import Synchronization
 
-/// An eventfd that interrupts a thread's `poll`. Signalling is safe from any thread and coalesced: a burst of signals is
-/// one write.
+/// An eventfd that interrupts a thread's `poll`. Any thread may signal; several signals are one write.
 final class Wakeup: Sendable {
     let descriptor: Int32
     private let isSignalled = Atomic(false)
 
-    /// Why it cannot be used; `nil` when it can. Asked before a thread sleeps on it.
+    /// Why it cannot be used; `nil` when it can. Checked before a thread sleeps on it.
     let fault: AMQPError?
 
-    /// - Parameter resources: what makes the eventfd.
+    /// - Parameter resources: Makes the eventfd.
     init(_ resources: SystemResources = .real) {
         descriptor = resources.eventfd()
         fault = descriptor >= 0 ? nil : .noResources("an eventfd", errno, "raise the limit of open files (ulimit -n)")
@@ -25,13 +24,13 @@ final class Wakeup: Sendable {
         _ = write(descriptor, &one, 8)
     }
 
-    /// Called by the woken thread *before* it looks for what it was woken for, so that a signal in between is kept.
+    /// Resets the signal. Call it before you look for work, so that a signal in between is not lost.
     func clear() { _ = isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
 
-    /// Sleeps until signalled, until `other` can be read, or for `timeout`.
+    /// Sleeps until signalled, until `other` is readable, or for `timeout`.
     ///
-    /// It empties the eventfd whatever ``clear()`` knows: who signals may write after the thread has seen what it is about, and
-    /// what lay there unread would end every sleep from then on.
+    /// Always reads the eventfd empty: a signal written after ``clear()`` would otherwise end every later sleep at
+    /// once.
     func wait(orReadable other: Int32 = -1, timeout: Duration) {
         var descriptors = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),

@@ -1,4 +1,4 @@
-/// A broker URL taken apart: pure, strict, and quiet about the password in every error.
+/// A parsed broker URL. Parsing is strict, and no error contains the password.
 struct AMQPAddress: Hashable {
     var usesTLS: Bool
     var user: String

@@ -1,8 +1,8 @@
-/// Where the broker is, who we are there, and how patient the connection is.
+/// Broker address, credentials, time-outs and backoff of a connection.
 ///
-/// One configuration serves any number of connections. Printing it shows no password.
+/// Several connections can share one configuration. Its description contains no password.
 package struct AMQPConfiguration: Sendable {
-    /// One address of the broker. Tried in turn.
+    /// One broker address. Addresses are tried in turn.
     package struct Host: Hashable, Sendable {
         package let name: String
         package let port: Int
@@ -14,35 +14,36 @@ package struct AMQPConfiguration: Sendable {
     package var user: String { address.user }
     var password: Secret { address.password }
     package var usesTLS: Bool { address.usesTLS }
-    /// A PEM file of the authorities to trust; the system's when nil.
+    /// A PEM file with the trusted authorities; nil for the system's.
     package let caFile: String?
-    /// What an operator sees in the broker's list of connections.
+    /// The connection name in the broker's connection list.
     package let connectionName: String
-    /// What is proposed to the broker; the smaller of both sides' counts.
+    /// The proposed heartbeat interval. The smaller of both sides' values applies.
     package let heartbeat: Duration
     package var timeouts = Timeouts()
     package var backoff = BackoffPolicy()
-    /// Returns the URL as it is now; `nil` for a URL that never changes, and while it cannot be read. Called on connection
-    /// threads, before each try and about once a second between tries. A URL with a fault leaves the earlier one in force.
+    /// Returns the current URL; `nil` for a fixed URL, and while the source is unreadable. Called on connection
+    /// threads, before each attempt and about once a second between attempts. An invalid URL leaves the previous one in
+    /// force.
     package var currentURL: (@Sendable () -> String?)?
 
-    /// How long each step may take.
+    /// Time-outs of the steps of a connection.
     package struct Timeouts: Hashable, Sendable {
-        /// TCP (and TLS) for one address, then the login.
+        /// TCP and TLS for one address. The login has ``handshake``.
         package var connect: Duration = .seconds(5)
         package var handshake: Duration = .seconds(10)
-        /// One question to the broker. The connection is dropped when it passes.
+        /// One request to the broker. The connection is dropped afterwards.
         package var call: Duration = .seconds(10)
-        /// What a graceful shutdown waits for confirms, or for deliveries in hand to be settled.
+        /// How long graceful shutdown waits for confirms and settlements.
         package var drain: Duration = .seconds(10)
-        /// How long sent data may wait for a peer that takes none. An alarm at the broker lifts the limit as long as it lasts.
+        /// How long sent data may stay unacknowledged by the peer's TCP. Not applied during a broker alarm.
         package var unsent: Duration = .seconds(30)
 
         package init() {}
     }
 
     /// - Parameter url: `amqp(s)://user:password@host[:port][,host2[:port]…]/vhost`, percent-encoded where needed.
-    ///   Without a path, and with an empty one, the virtual host is `/`. Ports default to 5672 and 5671.
+    ///   Without a path, or with an empty one, the virtual host is `/`. Ports default to 5672 and 5671.
     package init(
         url: String, connectionName: String, caFile: String? = nil, heartbeat: Duration = .seconds(20)
     ) throws(AMQPError) {
@@ -58,9 +59,9 @@ package struct AMQPConfiguration: Sendable {
 }
 
 extension AMQPConfiguration {
-    /// Takes over a new user, password, host or virtual host of ``currentURL``.
+    /// Applies user, password, hosts and virtual host of ``currentURL``.
     ///
-    /// - Returns: whether any of them is another one than before.
+    /// - Returns: Whether any of them changed.
     mutating func refresh() -> Bool {
         guard let url = currentURL?(), let current = try? AMQPAddress(parsing: url), current != address else {
             return false
@@ -69,22 +70,22 @@ extension AMQPConfiguration {
         return true
     }
 
-    /// The configuration with the URL as it is now.
+    /// The configuration with the current URL.
     func refreshed() -> AMQPConfiguration {
         var copy = self
         _ = copy.refresh()
         return copy
     }
 
-    /// The hosts that are reached without TLS over a network, as `host:port`; empty when all are on this machine.
+    /// The hosts reached over a network without TLS, as `host:port`; empty when all are local.
     package var plaintextHosts: [String] {
         usesTLS ? [] : hosts.filter { !Loopback.contains($0.name) }.map { "\($0)" }
     }
 }
 
-/// Names and addresses of this machine.
+/// Loopback names and addresses.
 enum Loopback {
-    /// `localhost`, `127.0.0.0/8` and `::1`. Names are not resolved.
+    /// Whether `host` is `localhost`, in `127.0.0.0/8`, or `::1`. Does not resolve names.
     static func contains(_ host: String) -> Bool {
         if ["localhost", "::1"].contains(host.lowercased()) { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
@@ -99,7 +100,7 @@ extension AMQPConfiguration: CustomStringConvertible {
     }
 }
 
-/// Text that neither prints nor shows in a reflection.
+/// Text that is hidden in descriptions, dumps and reflection.
 struct Secret: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     let text: String
 

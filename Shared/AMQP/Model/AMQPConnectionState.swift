@@ -1,14 +1,15 @@
-/// Where a connection stands, for readiness checks and metrics.
+/// The state of a connection, for readiness checks and metrics.
 package enum AMQPConnectionState: Hashable, Sendable {
-    /// Not connected (yet, or again); tries go on by themselves. Readiness should fail after 30 s of this.
+    /// Not connected; retried automatically. Readiness should fail after 30 s.
     case connecting(since: ContinuousClock.Instant, lastError: AMQPError?)
     case connected
-    /// Connected, but the broker takes no messages for now: its memory or disk alarm is on.
+    /// Connected, but the broker blocks publishers because of a memory or disk alarm (RabbitMQ: Memory and Disk
+    /// Alarms).
     case blocked(reason: String)
-    /// Shut down for good.
+    /// Shut down. Final.
     case closed
 
-    /// Whether work gets through.
+    /// Whether publishing and consuming work.
     package var isConnected: Bool {
         switch self {
         case .connected: true
@@ -17,11 +18,11 @@ package enum AMQPConnectionState: Hashable, Sendable {
     }
 }
 
-/// How much may be published and not yet confirmed.
+/// The limits of unconfirmed publishes.
 ///
-/// The byte limit stays below what the kernel's socket buffers absorb: when a blocked broker stops reading, confirms
-/// stop, and the window closes before a send could block the connection's thread. A single message larger than the
-/// limit still goes, alone.
+/// The byte limit is below the capacity of the kernel's socket buffers. When a blocked broker stops reading, confirms
+/// stop too, and the window closes before `send` could block the thread (Shared/Messaging/BrokerFacts.md §2.5). A
+/// message larger than the limit is sent alone.
 package struct AMQPPublishWindow: Hashable, Sendable {
     package let messages: Int
     package let bytes: Int

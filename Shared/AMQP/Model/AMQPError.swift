@@ -1,28 +1,28 @@
-/// What went wrong between this process and the broker.
+/// An error between this process and the broker.
 ///
-/// `operation` says what was being done and on what, `detail` why it failed in the words of the broker or of the
-/// library. Neither ever holds a password: addresses are written without credentials.
+/// `operation` names the action and its object. `detail` is the reason as the broker or the library gives it. Neither
+/// contains a password.
 package struct AMQPError: Error, Hashable, Sendable {
     package enum Code: Hashable, Sendable {
-        /// The configuration cannot be used.
+        /// The configuration is unusable.
         case configuration
-        /// No connection could be made: name, route, port.
+        /// The TCP connection failed: name, route or port.
         case unreachable
-        /// The TLS handshake failed, or the broker's certificate is not for this host or from no known authority.
+        /// The TLS handshake failed, or the broker's certificate is for another host or from an unknown authority.
         case tls
         /// The broker refused the login: 403 credentials, 530 virtual host.
         case refused(replyCode: Int)
-        /// The broker closed the connection; 320 is an operator's doing.
+        /// The broker closed the connection; 320 means by an operator.
         case connectionClosed(replyCode: Int)
         /// The broker closed the channel: 403 no permission, 404 not found, 405 locked, 406 precondition failed.
         case channelClosed(replyCode: Int)
-        /// The connection broke, or its peer fell silent for two heartbeats.
+        /// The connection broke, or the peer was silent for two heartbeats.
         case connectionLost
-        /// No answer within the time allowed.
+        /// The time limit passed without an answer.
         case timeout
-        /// What came from the peer is not AMQP as this room knows it.
+        /// The peer sent invalid AMQP.
         case protocolViolation
-        /// This side is shut down or shutting down.
+        /// The publisher or consumer is shut down.
         case closed
         /// The caller's task was cancelled.
         case cancelled

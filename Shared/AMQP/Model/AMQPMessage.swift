@@ -1,6 +1,6 @@
 /// A message to publish.
 package struct AMQPMessage: Hashable, Sendable {
-    /// Empty for the default exchange, which routes by queue name.
+    /// Empty for the default exchange, which routes by queue name (AMQP 0-9-1 §3.1.3.1).
     package var exchange: String
     package var routingKey: String
     package var properties: AMQPProperties
@@ -14,20 +14,22 @@ package struct AMQPMessage: Hashable, Sendable {
     }
 }
 
-/// What became of a published message.
+/// The broker's answer to a publish.
 package enum AMQPConfirmation: Hashable, Sendable {
-    /// The broker has it safely: on a quorum queue, on the disks of a majority.
+    /// The broker is responsible for the message. A quorum queue has written it to a majority of its members (RabbitMQ:
+    /// Publisher Confirms).
     case confirmed
-    /// The broker could not take it (a full queue that rejects, an internal error). It may be published again later.
+    /// The broker could not accept it: a full queue with `reject-publish`, or an internal error. You can publish it
+    /// again.
     case nacked
-    /// The broker, or this room before sending, refused it: it is in no queue. `code` and `text` are AMQP's reply code
-    /// and text: 312 NO_ROUTE, 404 no such exchange, 403 no permission, 501 and 502 not encodable, …
+    /// Refused by the broker, or by this module before sending. The message is in no queue. `code` and `text` are
+    /// AMQP's reply code and text: 312 NO_ROUTE, 404 no such exchange, 403 no permission, 501 and 502 not encodable, …
     case returned(code: Int, text: String)
 }
 
-/// Names one delivery for settling it, for as long as the channel that delivered it lives.
+/// Identifies one delivery for its settlement. Valid while its channel is open.
 package struct AMQPDeliveryTag: Hashable, Sendable {
-    /// Which connection, in order, delivered it. Broker tags start again with every channel.
+    /// Counts the connections of the consumer. The broker's delivery tags start over on every channel.
     package let generation: UInt64
     package let value: UInt64
 
@@ -37,17 +39,17 @@ package struct AMQPDeliveryTag: Hashable, Sendable {
     }
 }
 
-/// A message that was delivered. A class, since it is handed on many times before it is settled, and has many parts.
+/// A delivered message. A class, because it is passed on many times and has many fields.
 package final class AMQPDelivery: Sendable {
     package let queue: String
     package let tag: AMQPDeliveryTag
-    /// Whether the broker may have delivered it before.
+    /// Whether the broker delivered it before (`redelivered`).
     package let redelivered: Bool
     package let exchange: String
     package let routingKey: String
     package let properties: AMQPProperties
     package let body: [UInt8]
-    /// The size of the body where it was dropped, since it is longer than ``AMQPConsumer/maximumBody``; otherwise 0.
+    /// The size of a body that was dropped because it exceeds ``AMQPConsumer/maximumBody``; otherwise 0.
     package let omittedBytes: Int
 
     package init(

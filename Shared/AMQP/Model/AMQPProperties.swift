@@ -1,6 +1,6 @@
-/// The properties of a message that Heliograph uses (AMQP 0-9-1 basic class, RabbitMQ's meaning).
+/// The used properties of the AMQP 0-9-1 `basic` class, with RabbitMQ's meaning.
 ///
-/// One reference: a delivery's are handed from frame to frame, and nearly always dropped unread.
+/// Stored as one reference, because the properties of a delivery are passed on often and rarely read.
 package struct AMQPProperties: Hashable, Sendable {
     private struct Fields: Hashable, Sendable {
         var contentType: String?
@@ -43,8 +43,7 @@ package struct AMQPProperties: Hashable, Sendable {
             receivedBytes: receivedBytes)
     }
 
-    /// The bytes of the header frame that these properties arrived in; 0 for properties that this process made. Two
-    /// properties may be equal and differ in it.
+    /// The size of the received header frame in bytes; 0 for properties made by this process. Not part of equality.
     package var receivedBytes: Int { box.receivedBytes }
 
     package static func == (a: AMQPProperties, b: AMQPProperties) -> Bool {
@@ -91,19 +90,19 @@ extension AMQPProperties {
         set { change { $0.appID = newValue } }
     }
 
-    /// Time to live in a queue: milliseconds, as text.
+    /// The message TTL in milliseconds, as text.
     package var expiration: String? {
         get { box.fields.expiration }
         set { change { $0.expiration = newValue } }
     }
 
-    /// The broker refuses a message whose user id is not the connection's user.
+    /// RabbitMQ refuses a message whose `user-id` differs from the connection's user (RabbitMQ: Validated User-ID).
     package var userID: String? {
         get { box.fields.userID }
         set { change { $0.userID = newValue } }
     }
 
-    /// Delivery mode 2: written to disk. True unless said otherwise.
+    /// Delivery mode 2: written to disk. The default.
     package var persistent: Bool {
         get { box.fields.persistent }
         set { change { $0.persistent = newValue } }

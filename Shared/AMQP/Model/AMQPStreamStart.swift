@@ -1,11 +1,11 @@
-/// Where in a stream reading begins (https://www.rabbitmq.com/docs/streams#consuming).
+/// The position at which reading a stream starts (https://www.rabbitmq.com/docs/streams#consuming).
 package enum AMQPStreamStart: Hashable, Sendable {
-    /// With the oldest message that is still kept.
+    /// The oldest message in the stream.
     case first
-    /// With the message of this number, or the next one that the broker has.
+    /// This offset, or the next one that the broker has.
     case offset(Int64)
-    /// With the messages of this moment, in seconds since 1970. The first deliveries may be older: a stream is found by
-    /// chunk.
+    /// The messages from this time on, in seconds since 1970. RabbitMQ starts at a chunk, so the first deliveries may
+    /// be older.
     case since(Int64)
 
     var argument: AMQPValue {
@@ -18,6 +18,6 @@ package enum AMQPStreamStart: Hashable, Sendable {
 }
 
 extension AMQPDelivery {
-    /// The number of a message in its stream; `nil` for one of a queue.
+    /// The offset of a message in its stream; `nil` for a message of a queue.
     package var streamOffset: Int64? { properties.headers["x-stream-offset"]?.int }
 }

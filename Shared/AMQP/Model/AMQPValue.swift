@@ -1,8 +1,7 @@
 /// A field value of a header table or of declaration arguments (AMQP 0-9-1 §4.2.1 with RabbitMQ's types).
 ///
-/// Integers of every width arrive as `int`, both float widths and decimals as `double`. Tables nested deeper than
-/// ``maximumDepth`` arrive cut, with `void` in place of what lies below: anyone who may publish can send thousands of
-/// levels, and a value that deep could not even be freed on a small stack.
+/// Integers of all widths decode as `int`, floats and decimals as `double`. Below ``maximumDepth`` a table decodes as
+/// `void`: every publisher can send thousands of levels, and deallocating such a value overflows a small stack.
 package enum AMQPValue: Hashable, Sendable {
     case void
     case bool(Bool)
@@ -15,7 +14,7 @@ package enum AMQPValue: Hashable, Sendable {
     case array([AMQPValue])
     case table([String: AMQPValue])
 
-    /// How many tables and arrays may lie in each other.
+    /// The most nested tables and arrays.
     package static let maximumDepth = 64
 }
 

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Where a cancellation finds the job of its task. It may come before the job does.
+/// Connects a task's cancellation with its publish job. The cancellation may come first.
 final class JobSlot: Sendable {
     private enum Content {
         case empty

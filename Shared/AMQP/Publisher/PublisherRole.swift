@@ -1,8 +1,8 @@
 internal import Logging
 internal import Synchronization
 
-/// What callers hand to the publishing thread.
-final class PublisherInbox: Sendable {
+/// Publish jobs from any thread to the publisher's thread.
+final class PublishJobQueue: Sendable {
     private struct Contents {
         var jobs: [PublishJob] = []
         var isClosed = false
@@ -10,7 +10,7 @@ final class PublisherInbox: Sendable {
 
     private let contents = Mutex(Contents())
 
-    /// False when the publisher has ended.
+    /// Adds a job; false when the publisher has ended.
     func add(_ job: PublishJob) -> Bool {
         contents.withLock { contents in
             if !contents.isClosed { contents.jobs.append(job) }
@@ -35,33 +35,33 @@ final class PublisherInbox: Sendable {
     }
 }
 
-/// The out connection: publishes what callers hand over, and matches what the broker answers.
+/// The publishing connection: sends the callers' messages and matches the broker's answers.
 struct PublisherRole: ConnectionRole {
-    let inbox: PublisherInbox
-    let link: Link
+    let jobQueue: PublishJobQueue
+    let control: ConnectionControl
     let logger: Logger
-    var outbox: Outbox
-    /// Bodies of returned messages are of no use.
+    var publishQueue: PublishQueue
+    /// Drops the bodies of returned messages.
     private var assembler = FrameAssembler(maximumBody: 0)
     private var isBlocked = false
-    /// As it was *before* the inbox was last looked into: what was handed over before the end is not overlooked.
-    private var ending = Link.Ending.running
+    /// Read before each look into the job queue, so that no job from before the shutdown is missed.
+    private var shutdownState = ConnectionControl.ShutdownState.running
 
-    init(inbox: PublisherInbox, link: Link, logger: Logger, outbox: Outbox) {
-        self.inbox = inbox
-        self.link = link
+    init(jobQueue: PublishJobQueue, control: ConnectionControl, logger: Logger, publishQueue: PublishQueue) {
+        self.jobQueue = jobQueue
+        self.control = control
         self.logger = logger
-        self.outbox = outbox
+        self.publishQueue = publishQueue
     }
 
-    mutating func opened(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
+    mutating func connectionOpened(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
         try connection.selectConfirms()
     }
 
     mutating func receive(_ frame: Frame, now: ContinuousClock.Instant) throws(AMQPError) {
         switch frame {
-        case .ack(let tag, let multiple): try outbox.settle(tag, multiple: multiple, as: .confirmed)
-        case .nack(let tag, let multiple): try outbox.settle(tag, multiple: multiple, as: .nacked)
+        case .ack(let tag, let multiple): try publishQueue.settle(tag, multiple: multiple, as: .confirmed)
+        case .nack(let tag, let multiple): try publishQueue.settle(tag, multiple: multiple, as: .nacked)
         case .returned(let returned): try assembler.begin(returned)
         case .header(let size, let properties):
             if let content = try assembler.header(bodySize: size, properties) { returned(content) }
@@ -72,64 +72,66 @@ struct PublisherRole: ConnectionRole {
 
     private mutating func returned(_ content: FrameAssembler.Content) {
         guard case .returned(let returned, let properties, _) = content else { return }
-        if !outbox.returned(returned, messageID: properties.messageID) {
+        if !publishQueue.returned(returned, messageID: properties.messageID) {
             logger.error(
-                "the broker returned a message that was not under way",
+                "Broker returned an unknown message; ignored",
                 metadata: [
                     "exchange": "\(returned.exchange)", "text": "\(returned.text)",
                 ])
         }
     }
 
-    mutating func work(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
-        workDisconnected(now: now)
+    mutating func processCommands(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
+        processCommandsOffline(now: now)
         while !isBlocked {
-            switch outbox.next(now: now) {
+            switch publishQueue.next(now: now) {
             case .wait: return
-            case .publish(let entry): try connection.publish(entry.message, messageID: entry.messageID)
+            case .publish(let queued): try connection.publish(queued.message, messageID: queued.messageID)
             case .verify(let exchange):
-                outbox.verified(exchange, exists: try connection.exchangeExists(exchange), now: now)
+                publishQueue.verified(exchange, exists: try connection.exchangeExists(exchange), now: now)
             }
         }
     }
 
-    mutating func workDisconnected(now: ContinuousClock.Instant) {
-        ending = link.ending
-        for job in inbox.take() { outbox.add(job) }
+    mutating func processCommandsOffline(now: ContinuousClock.Instant) {
+        shutdownState = control.shutdownState
+        for job in jobQueue.take() { publishQueue.add(job) }
     }
 
-    mutating func lost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> Recovery {
+    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant)
+        -> ReconnectDelay
+    {
         assembler = FrameAssembler(maximumBody: 0)
         isBlocked = false
-        outbox.channelLost(close, now: now)
-        return close?.cause == Frame.Close.publish ? .atOnce : .backedOff
+        publishQueue.channelLost(close, now: now)
+        return close?.cause == Frame.Close.publish ? .immediately : .afterBackoff
     }
 
-    mutating func blocked(_ isBlocked: Bool) { self.isBlocked = isBlocked }
+    mutating func setBlocked(_ isBlocked: Bool) { self.isBlocked = isBlocked }
 
-    /// Confirms are waited for.
-    var hasEnough: Bool { false }
+    /// Never: callers wait for the confirms.
+    var canBatchReads: Bool { false }
 
-    var isFull: Bool { false }
+    var isReadingPaused: Bool { false }
 
     var deadline: ContinuousClock.Instant? {
-        switch ending {
+        switch shutdownState {
         case .running, .now: nil
         case .graceful(let deadline): deadline
         }
     }
 
     func isFinished(now: ContinuousClock.Instant) -> Bool {
-        switch ending {
+        switch shutdownState {
         case .running: false
-        case .graceful(let deadline): outbox.isEmpty || now >= deadline
+        case .graceful(let deadline): publishQueue.isEmpty || now >= deadline
         case .now: true
         }
     }
 
     mutating func finish() {
         let error = AMQPError(.closed, operation: "publish", detail: "the publisher is shut down")
-        for job in inbox.close() { job.fail(error) }
-        outbox.fail(error)
+        for job in jobQueue.close() { job.fail(error) }
+        publishQueue.fail(error)
     }
 }

@@ -1,26 +1,26 @@
 internal import DequeModule
 
-/// Which deliveries of one channel are in hand, and which settlements to send. Pure: time comes in as an argument.
+/// Tracks the unsettled deliveries of one channel and decides which settlements to send. Pure: time is an argument.
 ///
-/// What is done is acknowledged at once, as one `multiple` for the longest settled prefix: the stages settle whole batches,
-/// so there is company already. When a slow delivery holds the prefix up, what is done behind it is acknowledged singly a
-/// little later, so that one slow handler does not freeze the whole prefetch window (§2.11 of the messaging reference).
+/// Acknowledges the longest settled prefix with one `multiple`. When a slow delivery blocks the prefix, later settled
+/// deliveries are acknowledged one by one after a short delay. One slow handler then does not block the whole prefetch
+/// window (Shared/Messaging/BrokerFacts.md §2.11).
 struct AckTracker {
-    /// A frame to send.
+    /// A settlement to send.
     enum Settlement: Hashable, Sendable {
         case ack(UInt64, multiple: Bool)
         case requeue(UInt64)
-        /// The broker dead-letters it.
+        /// The broker dead-letters the message.
         case reject(UInt64)
     }
 
-    /// How long a delivery may hold up what is done behind it: some milliseconds, by which batches differ, since every
-    /// single acknowledgement is a frame of its own and a command to the queue.
-    static let stall = Duration.milliseconds(10)
+    /// How long a blocked prefix delays single acknowledgements. Each of them is a frame and a command to the queue;
+    /// batches of one stage end within a few milliseconds of each other.
+    static let singleAckDelay = Duration.milliseconds(10)
 
     private enum Slot {
         case pending
-        /// Done; the broker does not know yet.
+        /// Acknowledged by the stage, not yet sent.
         case completed
         case settled
     }
@@ -30,43 +30,43 @@ struct AckTracker {
         let bytes: Int
     }
 
-    /// The most slots. Beyond it the oldest pending delivery becomes a straggler. Otherwise one held delivery would keep
+    /// The most slots. Above it the oldest pending delivery becomes a straggler; otherwise one slow delivery would keep
     /// a slot for every later one.
-    static let longestRun = 8192
+    static let maximumSlots = 8192
 
     private var slots: Deque<Slot> = []
-    /// When each of `slots` was delivered, and its size.
+    /// The arrival time and size of each delivery in `slots`.
     private var arrivals: Deque<Arrival> = []
-    /// Pending deliveries older than all `slots`. While there are any, no acknowledgement is `multiple`.
+    /// Pending deliveries older than `slots`. While there are any, no acknowledgement is `multiple`.
     private var stragglers: [UInt64: Arrival] = [:]
     private var base: UInt64 = 1
     private var completed = 0
     private var returns: [Settlement] = []
-    /// Since when something completed has been waiting to be told.
+    /// Since when an acknowledgement is waiting to be sent.
     private var waitingSince: ContinuousClock.Instant?
 
-    /// The number of slots; at most ``longestRun`` after ``settlements(now:all:)``.
+    /// The number of slots; at most ``maximumSlots`` after ``settlements(now:all:)``.
     var length: Int { slots.count }
 
-    /// Deliveries that are not settled by their taker.
+    /// The number of unsettled deliveries.
     private(set) var pending = 0
-    /// The sizes of their bodies together.
+    /// The bytes of the unsettled deliveries.
     private(set) var pendingBytes = 0
-    /// How long it took from each delivery to its acknowledgement, since the last ``takeWaits()``.
-    private var waits: [Duration] = []
+    /// The times from delivery to acknowledgement since the last ``takeLatencies()``.
+    private var latencies: [Duration] = []
 
-    /// Notes a delivery. Tags count up by one on a channel; a gap belongs to no consumer of ours.
+    /// Notes a delivery. Tags on a channel increase by one; a gap belongs to no subscription.
     mutating func delivered(_ tag: UInt64, bytes: Int = 0, now: ContinuousClock.Instant) throws(AMQPError) {
         let next = base + UInt64(slots.count)
         guard tag >= next, tag - next < 1 << 16 else {
             throw AMQPError(
-                .protocolViolation, operation: "receive a delivery", detail: "tag \(tag) came where \(next) was due")
+                .protocolViolation, operation: "receive a delivery", detail: "expected tag \(next), received \(tag)")
         }
         for _ in next..<tag { append(.settled, Arrival(time: now, bytes: 0)) }
         append(.pending, Arrival(time: now, bytes: bytes))
         pending += 1
         pendingBytes += bytes
-        if slots.count > Self.longestRun { shorten() }
+        if slots.count > Self.maximumSlots { evictOldest() }
     }
 
     private mutating func append(_ slot: Slot, _ arrival: Arrival) {
@@ -74,9 +74,9 @@ struct AckTracker {
         arrivals.append(arrival)
     }
 
-    /// Takes the oldest deliveries out of the run. A completed one stays until its acknowledgement is sent.
-    private mutating func shorten() {
-        while slots.count > Self.longestRun, let slot = slots.first, let arrival = arrivals.first {
+    /// Moves the oldest deliveries out of `slots`. A completed one stays until its acknowledgement is sent.
+    private mutating func evictOldest() {
+        while slots.count > Self.maximumSlots, let slot = slots.first, let arrival = arrivals.first {
             switch slot {
             case .completed: return
             case .pending: stragglers[base] = arrival
@@ -92,17 +92,17 @@ struct AckTracker {
         base += 1
     }
 
-    /// How long it took from each delivery to its acknowledgement, of those told since this was last asked.
-    mutating func takeWaits() -> [Duration] {
-        guard !waits.isEmpty else { return [] }
-        defer { waits.removeAll() }
-        return waits
+    /// Returns and clears the times from delivery to acknowledgement.
+    mutating func takeLatencies() -> [Duration] {
+        guard !latencies.isEmpty else { return [] }
+        defer { latencies.removeAll() }
+        return latencies
     }
 
-    /// Marks a delivery as done. False when it is not in hand (settled twice, or never delivered).
+    /// Marks a delivery for acknowledgement. False when it is not pending.
     mutating func acknowledge(_ tag: UInt64, now: ContinuousClock.Instant) -> Bool {
         if let arrival = takeStraggler(tag) {
-            waits.append(now - arrival.time)
+            latencies.append(now - arrival.time)
             returns.append(.ack(tag, multiple: false))
             return true
         }
@@ -112,13 +112,13 @@ struct AckTracker {
         return true
     }
 
-    /// Gives a delivery back to its queue. False when it is not in hand.
-    mutating func requeue(_ tag: UInt64) -> Bool { giveUp(tag, .requeue(tag)) }
+    /// Marks a delivery for requeue. False when it is not pending.
+    mutating func requeue(_ tag: UInt64) -> Bool { returnDelivery(tag, .requeue(tag)) }
 
-    /// Has the broker dead-letter a delivery. Returns false when the delivery is not pending.
-    mutating func reject(_ tag: UInt64) -> Bool { giveUp(tag, .reject(tag)) }
+    /// Marks a delivery for rejection. False when it is not pending.
+    mutating func reject(_ tag: UInt64) -> Bool { returnDelivery(tag, .reject(tag)) }
 
-    private mutating func giveUp(_ tag: UInt64, _ settlement: Settlement) -> Bool {
+    private mutating func returnDelivery(_ tag: UInt64, _ settlement: Settlement) -> Bool {
         guard takeStraggler(tag) != nil || take(tag, as: .settled) else { return false }
         returns.append(settlement)
         return true
@@ -144,23 +144,23 @@ struct AckTracker {
         }
     }
 
-    /// What to send now. With `all`, what is done behind a slow delivery does not wait for it.
+    /// The settlements to send now. With `all`, single acknowledgements are not delayed.
     mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Settlement] {
         var settlements = returns
         returns.removeAll(keepingCapacity: true)
         acknowledgePrefix(now, into: &settlements)
-        if completed > 0, let since = waitingSince, all || now - since >= Self.stall {
+        if completed > 0, let since = waitingSince, all || now - since >= Self.singleAckDelay {
             acknowledgeSingly(now, into: &settlements)
         }
         if completed == 0 { waitingSince = nil }
         return settlements
     }
 
-    /// When ``settlements(now:all:)`` next has something to say without anything new happening.
-    var deadline: ContinuousClock.Instant? { waitingSince.map { $0 + Self.stall } }
+    /// When ``settlements(now:all:)`` has single acknowledgements to send.
+    var deadline: ContinuousClock.Instant? { waitingSince.map { $0 + Self.singleAckDelay } }
 
-    /// Drops the settled prefix, and acknowledges what of it the broker does not know. The last tag named must be one
-    /// that it still waits for, or it closes the channel with 406.
+    /// Drops the settled prefix and acknowledges it. The tag sent must be one that the broker still has unacknowledged;
+    /// otherwise it closes the channel with 406.
     private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         let mayCover = stragglers.isEmpty
         var last: (tag: UInt64, covers: Int)?
@@ -169,7 +169,7 @@ struct AckTracker {
             if case .completed = slot {
                 if !mayCover, let last { settlements.append(.ack(last.tag, multiple: false)) }
                 last = (base, (last?.covers ?? 0) + 1)
-                waits.append(now - arrivals[arrivals.startIndex].time)
+                latencies.append(now - arrivals[arrivals.startIndex].time)
             }
             removeFirst()
         }
@@ -182,7 +182,7 @@ struct AckTracker {
         for index in slots.indices {
             guard case .completed = slots[index] else { continue }
             slots[index] = .settled
-            waits.append(now - arrivals[index].time)
+            latencies.append(now - arrivals[index].time)
             settlements.append(.ack(base + UInt64(index), multiple: false))
         }
         completed = 0

@@ -1,12 +1,12 @@
 internal import DequeModule
 
-/// What is published and not yet confirmed, in order, by the channel's sequence numbers. Pure.
+/// The published, unconfirmed messages by their sequence numbers on the channel. Pure.
 ///
-/// A ring from the low-water mark: confirms arrive in any order, singly or up to a number (§1.5 of the messaging
-/// reference). Sequence numbers count from 1 on every fresh channel.
-struct ConfirmWindow<Entry> {
+/// A ring from the lowest unconfirmed number. Confirms arrive in any order, one by one or as `multiple` (RabbitMQ:
+/// Publisher Confirms). Every channel starts at 1.
+struct ConfirmWindow<Element> {
     private struct Slot {
-        var entry: Entry
+        var element: Element
         var bytes: Int
     }
 
@@ -19,32 +19,32 @@ struct ConfirmWindow<Entry> {
 
     init(_ limits: AMQPPublishWindow) { self.limits = limits }
 
-    /// Whether a message of `size` bytes may go now. An empty window takes any.
+    /// Whether a message of `size` bytes may be sent now. An empty window accepts any size.
     func hasRoom(for size: Int) -> Bool {
         count == 0 || (count < limits.messages && bytes + size <= limits.bytes)
     }
 
-    /// Notes a message that is being published, and gives its sequence number.
-    @discardableResult mutating func append(_ entry: Entry, bytes size: Int) -> UInt64 {
-        slots.append(Slot(entry: entry, bytes: size))
+    /// Adds a message and returns its sequence number.
+    @discardableResult mutating func append(_ element: Element, bytes size: Int) -> UInt64 {
+        slots.append(Slot(element: element, bytes: size))
         count += 1
         bytes += size
         return base + UInt64(slots.count) - 1
     }
 
-    /// The entry at a sequence number, while it is unconfirmed.
-    subscript(sequence: UInt64) -> Entry? {
+    /// The unconfirmed element with a sequence number.
+    subscript(sequence: UInt64) -> Element? {
         guard sequence >= base, sequence - base < UInt64(slots.count) else { return nil }
-        return slots[Int(sequence - base)]?.entry
+        return slots[Int(sequence - base)]?.element
     }
 
-    /// Takes out what a confirm (or a rejection) speaks of: the tag, or with `multiple` every tag up to it, or all with
-    /// `multiple` and 0. A tag settled before is nothing new; one never published is a desynchronised channel.
-    mutating func settle(_ tag: UInt64, multiple: Bool, each: (Entry) -> Void) throws(AMQPError) {
+    /// Removes the elements of an ack or nack: the tag; with `multiple`, all up to the tag; with `multiple` and 0, all.
+    /// Ignores settled tags. Throws on a tag that was not published.
+    mutating func settle(_ tag: UInt64, multiple: Bool, each: (Element) -> Void) throws(AMQPError) {
         let last = base + UInt64(slots.count) - 1
         guard tag <= last else {
             throw AMQPError(
-                .protocolViolation, operation: "receive a confirm", detail: "\(tag) of \(last) published messages")
+                .protocolViolation, operation: "receive a confirm", detail: "tag \(tag) of \(last) published messages")
         }
         if multiple {
             let end = tag == 0 ? last : tag
@@ -62,20 +62,20 @@ struct ConfirmWindow<Entry> {
         }
     }
 
-    private mutating func settled(_ slot: Slot, _ each: (Entry) -> Void) {
+    private mutating func settled(_ slot: Slot, _ each: (Element) -> Void) {
         count -= 1
         bytes -= slot.bytes
-        each(slot.entry)
+        each(slot.element)
     }
 
-    /// Takes out everything unconfirmed, oldest first, and starts again at 1: the channel is gone.
-    mutating func reset() -> [Entry] {
+    /// Removes and returns all elements, oldest first, and starts over at 1. Called when the channel is closed.
+    mutating func reset() -> [Element] {
         defer {
             slots.removeAll()
             base = 1
             count = 0
             bytes = 0
         }
-        return slots.compactMap { $0?.entry }
+        return slots.compactMap { $0?.element }
     }
 }

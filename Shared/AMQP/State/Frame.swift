@@ -1,14 +1,15 @@
-/// One frame from the broker, copied out of the library's memory and reduced to what this room acts upon.
+/// A frame from the broker, copied out of the library's memory, with the fields this module uses.
 enum Frame: Hashable, Sendable {
     case deliver(Deliver)
     case returned(Return)
-    /// Announces `bodySize` bytes of body for the method before it.
+    /// Announces a body of `bodySize` bytes for the preceding method.
     case header(bodySize: UInt64, AMQPProperties)
     case body([UInt8])
-    /// The broker's answers to publishes; `multiple` means every tag up to this one.
+    /// Answers to publishes; `multiple` covers every tag up to this one.
     case ack(tag: UInt64, multiple: Bool)
     case nack(tag: UInt64, multiple: Bool)
-    /// The broker ended a consumer by itself: its queue is gone, or has a new leader.
+    /// The broker cancelled a consumer, for example because its queue was deleted (RabbitMQ: Consumer Cancel
+    /// Notification).
     case cancel(consumerTag: String)
     case channelClose(Close)
     case connectionClose(Close)
@@ -16,7 +17,7 @@ enum Frame: Hashable, Sendable {
     case unblocked
     case flow(active: Bool)
     case heartbeat
-    /// A method nobody waits for any more, by its number.
+    /// An ignored method, by its number.
     case other(UInt32)
 
     struct Deliver: Hashable, Sendable {
@@ -37,10 +38,10 @@ enum Frame: Hashable, Sendable {
     struct Close: Hashable, Sendable {
         var code: Int
         var text: String
-        /// The class and method that gave offence, as class << 16 | method; 0 when none did.
+        /// The method that failed, as class << 16 | method; 0 when none.
         var cause: UInt32
 
-        /// The cause when a publish was at fault.
+        /// ``cause`` of a failed `basic.publish`.
         static let publish: UInt32 = 0x003C_0028
     }
 }

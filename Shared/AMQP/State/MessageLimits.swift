@@ -1,12 +1,12 @@
-/// What cannot be put on the wire, found before anything is sent: the library would cut it short or fail half-way
-/// through a message, which costs the connection.
+/// Encoding limits, checked before anything is sent: librabbitmq would truncate the value, or fail within the message
+/// and lose the connection.
 extension AMQPMessage {
     struct EncodingFault: Hashable {
         let code: Int
         let text: String
     }
 
-    /// Why this message cannot be encoded; nil when it can.
+    /// Why the message cannot be encoded; nil when it can.
     var encodingFault: EncodingFault? {
         let short = [
             ("exchange", exchange), ("routing key", routingKey), ("content type", properties.contentType),
@@ -28,10 +28,10 @@ extension AMQPMessage {
         return nil
     }
 
-    /// What of a frame of 128 KiB is left for headers beside the other properties.
+    /// The most header bytes that fit in a 128 KiB frame beside the other properties.
     static let maximumHeaderSize = 120 * 1024
 
-    /// What it weighs in the window: its body, and a guess for the rest.
+    /// The size that counts in the window: the body and an estimate of the remainder.
     var approximateSize: Int { body.count + 256 }
 }
 

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// One call of `publish`: its messages, and what is known about each so far.
+/// One call of `publish`: its messages and their confirmations so far.
 ///
-/// Made on the caller's thread, settled on the connection's, abandoned from any; whichever ends it first calls the
-/// completion, once, outside the lock.
+/// Created on the caller's thread, settled on the connection's thread, failed on any thread. The first of these calls
+/// the completion once, outside the lock.
 final class PublishJob: Sendable {
     typealias Completion = @Sendable (Result<[AMQPConfirmation], AMQPError>) -> Void
 
@@ -24,19 +24,19 @@ final class PublishJob: Sendable {
                 completion: completion))
     }
 
-    /// Answers for what cannot be put on the wire, so that nothing around it suffers.
+    /// Settles the messages that cannot be encoded, so that they do not affect others.
     func refuseUnencodable() {
         for (index, message) in messages.enumerated() {
             if let fault = message.encodingFault { settle(index, .returned(code: fault.code, text: fault.text)) }
         }
     }
 
-    /// Nothing is to be done for this message any more.
+    /// Whether this message needs no further action.
     func isSettled(_ index: Int) -> Bool {
         state.withLock { $0.completion == nil || $0.confirmations[index] != nil }
     }
 
-    /// The first confirmation of a message counts: a return comes before the confirm of the same message.
+    /// Records the first confirmation of a message. A return precedes the confirm of the same message.
     func settle(_ index: Int, _ confirmation: AMQPConfirmation) {
         let ended: (Completion, [AMQPConfirmation])? = state.withLock { state in
             guard let completion = state.completion, state.confirmations[index] == nil else { return nil }
@@ -49,7 +49,7 @@ final class PublishJob: Sendable {
         if let (completion, confirmations) = ended { completion(.success(confirmations)) }
     }
 
-    /// Ends the job without an answer; what it sent may have arrived.
+    /// Ends the job without confirmations. Some messages may have been published.
     func fail(_ error: AMQPError) {
         let completion = state.withLock { state in
             defer { state.completion = nil }

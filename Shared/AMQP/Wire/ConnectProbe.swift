@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Finds the system's reason for a failed TCP connection: librabbitmq reports "a socket error occurred" for all of them.
+/// Finds the system's error of a failed TCP connection. librabbitmq reports "a socket error occurred" for all of them.
 enum ConnectProbe {
-    /// Connects once more and reads the error. Blocks for at most `patience`.
+    /// Connects again and reads the error. Blocks for at most `timeout`.
     ///
-    /// - Parameter address: A numeric address, as ``Resolver`` returns them.
-    /// - Returns: Text such as `Connection refused`; `nil` when the connection is made this time, or not in time.
-    static func failure(_ address: String, port: Int, patience: Duration = .seconds(1)) -> String? {
+    /// - Parameter address: A numeric address from ``Resolver``.
+    /// - Returns: Text such as `Connection refused`; `nil` when the connection succeeds or times out.
+    static func failure(_ address: String, port: Int, timeout: Duration = .seconds(1)) -> String? {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
@@ -20,7 +20,7 @@ enum ConnectProbe {
         if connect(descriptor, entry.pointee.ai_addr, entry.pointee.ai_addrlen) == 0 { return nil }
         guard errno == EINPROGRESS else { return text(errno) }
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        guard poll(&waiting, 1, Int32(clamping: Int64(patience / .milliseconds(1)))) > 0 else { return nil }
+        guard poll(&waiting, 1, Int32(clamping: Int64(timeout / .milliseconds(1)))) > 0 else { return nil }
         var error: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error != 0 else { return nil }

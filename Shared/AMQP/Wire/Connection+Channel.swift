@@ -1,15 +1,15 @@
 internal import CRabbitMQ
 
-// Publishing and consuming, on the working channel.
+// Publishing and consuming on the working channel.
 
 extension Connection {
-    /// From now on the broker confirms every publish; sequence numbers count from 1.
+    /// Enables publisher confirms. Sequence numbers start at 1.
     mutating func selectConfirms() throws(AMQPError) {
         _ = amqp_confirm_select(state, Self.channel)
         try check(amqp_get_rpc_reply(state), "ask for publisher confirms")
     }
 
-    /// Sends one message, mandatory. Returns when the kernel has taken it.
+    /// Sends one message as mandatory. Returns when the kernel has accepted it.
     mutating func publish(_ message: AMQPMessage, messageID: String?) throws(AMQPError) {
         arena.reset()
         let exchange = arena.bytes(message.exchange)
@@ -54,9 +54,9 @@ extension Connection {
         }
     }
 
-    /// One message of a queue; nil when the queue is empty. Waits for its body.
+    /// Takes one message off a queue and waits for its body; nil when the queue is empty.
     ///
-    /// - Parameter acknowledging: whether it is acknowledged by being sent.
+    /// - Parameter acknowledging: Whether the broker acknowledges it on delivery (`no-ack`).
     mutating func get(
         _ queue: String, acknowledging: Bool = true, generation: UInt64 = 0
     ) throws(AMQPError) -> AMQPDelivery? {

@@ -2,14 +2,13 @@ internal import CRabbitMQ
 internal import Glibc
 
 extension Connection {
-    /// What both sides must accept; 4.1 and later refuse less than 8192.
+    /// The proposed `frame_max`. RabbitMQ 4.1 and later refuse less than 8192.
     private static let frameMax: Int32 = 131_072
     private static let channelMax: Int32 = 8
 
     /// Connects to one host, logs in, and opens the working channel.
     ///
-    /// Blocks the calling thread for at most the configuration's connect and handshake time-outs, plus what the
-    /// system's resolver takes.
+    /// Blocks for at most the connect and handshake time-outs, plus the time of `getaddrinfo`.
     static func open(
         _ host: AMQPConfiguration.Host, _ configuration: AMQPConfiguration, name: String, heartbeat: Duration? = nil
     ) throws(AMQPError) -> Connection {
@@ -28,7 +27,7 @@ extension Connection {
 
     private func connect(_ host: AMQPConfiguration.Host, _ configuration: AMQPConfiguration) throws(AMQPError) {
         if configuration.usesTLS {
-            // By name, for the certificate is held against it.
+            // By name, because the certificate is verified against it.
             let secure = try secureSocket(configuration)
             do throws(AMQPError) {
                 try open(secure, host.name, host.port, configuration.timeouts.connect)
@@ -43,7 +42,8 @@ extension Connection {
         guard let socket = amqp_tcp_socket_new(state) else {
             throw AMQPError(.unreachable, operation: "connect to \(peer)", detail: "out of memory")
         }
-        // Address by address: the library gives up when the first one times out.
+        // Address by address: librabbitmq does not try the next address after a time-out
+        // (Shared/Messaging/BrokerFacts.md §2.2).
         var last: AMQPError?
         for address in try Resolver.addresses(of: host) {
             do throws(AMQPError) {
@@ -55,16 +55,16 @@ extension Connection {
         throw last ?? AMQPError(.unreachable, operation: "connect to \(peer)", detail: "the name has no address")
     }
 
-    /// The error with the system's reason in place of the library's, where the system has one.
+    /// The error with the system's reason instead of the library's, if the system has one.
     private static func explained(_ error: AMQPError, _ address: String, _ port: Int) -> AMQPError {
         guard error.code == .unreachable, let reason = ConnectProbe.failure(address, port: port) else { return error }
         return AMQPError(error.code, operation: error.operation, detail: reason)
     }
 
     private func open(
-        _ socket: OpaquePointer, _ name: String, _ port: Int, _ patience: Duration
+        _ socket: OpaquePointer, _ name: String, _ port: Int, _ timeout: Duration
     ) throws(AMQPError) {
-        var timeout = timeval(patience)
+        var timeout = timeval(timeout)
         let status = name.withCString { amqp_socket_open_noblock(socket, $0, Int32(port), &timeout) }
         guard status < 0 else { return }
         let error = AMQPError(status: status, operation: "connect to \(peer)")
@@ -76,7 +76,7 @@ extension Connection {
 
     private func secureSocket(_ configuration: AMQPConfiguration) throws(AMQPError) -> OpaquePointer {
         guard TLSLibrary.isReady, let socket = amqp_ssl_socket_new(state) else {
-            throw AMQPError(.tls, operation: "connect to \(peer)", detail: "the TLS library could not be started")
+            throw AMQPError(.tls, operation: "connect to \(peer)", detail: "the TLS library failed to initialize")
         }
         amqp_ssl_socket_set_verify_peer(socket, 1)
         amqp_ssl_socket_set_verify_hostname(socket, 1)
@@ -84,7 +84,7 @@ extension Connection {
         if let file = configuration.caFile {
             let status = file.withCString { amqp_ssl_socket_set_cacert(socket, $0) }
             guard status >= 0 else {
-                throw AMQPError(.tls, operation: "read the authorities to trust", detail: "no certificates in \(file)")
+                throw AMQPError(.tls, operation: "read the trusted authorities", detail: "no certificates in \(file)")
             }
         } else if shim_amqp_ssl_trust_system(socket) != 1 {
             throw AMQPError(.tls, operation: "connect to \(peer)", detail: "the system's authorities cannot be read")
@@ -92,7 +92,8 @@ extension Connection {
         return socket
     }
 
-    /// A peer that vanished is noticed by the kernel too: unsent data after the configured time, silence after 15 + 3 × 5 s.
+    /// Lets the kernel detect a dead peer too: after unacknowledged data for the configured time, or silence for 15 + 3
+    /// × 5 s.
     private func tuneSocket(unsent: Duration) {
         limitUnsent(unsent)
         set(SOL_SOCKET, SO_KEEPALIVE, 1)
@@ -101,13 +102,13 @@ extension Connection {
         set(Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
     }
 
-    /// Sets how long data may stay unsent before the kernel breaks the connection; `nil` for no limit. Linux applies the
-    /// limit to a live peer that reads nothing as well, such as a broker with an alarm.
+    /// Sets `TCP_USER_TIMEOUT`, the limit for unacknowledged data; `nil` for no limit. Linux applies it also to a live
+    /// peer with a full receive buffer, such as a broker with an alarm (tcp(7)).
     func limitUnsent(_ limit: Duration?) {
         set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: Int((limit ?? .zero) / .milliseconds(1))))
     }
 
-    /// Best effort: heartbeats find out as well, only later.
+    /// Ignores errors: heartbeats detect a dead peer too, but later.
     private func set(_ level: Int32, _ name: Int32, _ value: Int32) {
         var value = value
         _ = setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
@@ -123,7 +124,8 @@ extension Connection {
         var call = timeval(configuration.timeouts.call)
         try check(amqp_set_rpc_timeout(state, &call), "set a time-out")
 
-        // Without these the broker keeps quiet about deleted queues and about alarms.
+        // RabbitMQ sends cancel and alarm notifications only to clients with these capabilities (RabbitMQ: Consumer
+        // Cancel Notification; Blocked Connection Notifications).
         arena.reset()
         var properties = arena.table([
             "product": "Heliograph", "connection_name": .text(name),
@@ -167,7 +169,7 @@ extension timeval {
     }
 }
 
-/// The library's use of OpenSSL, started once for the process.
+/// Initializes the library's OpenSSL once per process.
 private enum TLSLibrary {
     static let isReady = amqp_initialize_ssl_library() >= 0
 }

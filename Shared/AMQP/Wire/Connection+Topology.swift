@@ -1,7 +1,7 @@
 internal import CRabbitMQ
 
 extension Connection {
-    /// Whether an exchange exists. Asked on the probe channel, so that a no costs the working channel nothing.
+    /// Whether an exchange exists. Uses the probe channel, because a 404 closes the channel.
     mutating func exchangeExists(_ name: String) throws(AMQPError) -> Bool {
         if name.isEmpty { return true }
         return try probe { (connection) throws(AMQPError) -> Bool in
@@ -15,7 +15,7 @@ extension Connection {
         } ?? false
     }
 
-    /// How many messages are ready in a queue and how many consumers it has; nil when there is no such queue.
+    /// The number of ready messages and of consumers of a queue; nil when the queue does not exist.
     mutating func queueStatus(_ name: String) throws(AMQPError) -> (messages: Int, consumers: Int)? {
         try probe { (connection) throws(AMQPError) in
             connection.arena.reset()
@@ -26,7 +26,7 @@ extension Connection {
         }
     }
 
-    /// Asks on the probe channel; nil when the broker closes it with 404.
+    /// Runs `ask` on the probe channel; nil when the broker closes it with 404.
     private mutating func probe<R>(
         _ ask: (inout Connection) throws(AMQPError) -> R
     ) throws(AMQPError) -> R? {

@@ -1,22 +1,22 @@
 internal import CRabbitMQ
 
-// Transactions, on the working channel.
+// Transactions on the working channel.
 
 extension Connection {
-    /// From now on the broker holds publishes and acknowledgements back until they are committed.
+    /// Starts transaction mode: publishes and acknowledgements apply at the commit.
     mutating func selectTransactions() throws(AMQPError) {
         _ = amqp_tx_select(state, Self.channel)
         try check(amqp_get_rpc_reply(state), "ask for transactions")
     }
 
-    /// Commits, and waits for the broker to have it safely.
+    /// Commits, and waits for `tx.commit-ok`.
     ///
-    /// - Returns: the message ids of what the broker returned.
+    /// - Returns: The message ids of the returned messages.
     mutating func commit() throws(AMQPError) -> [String] {
         _ = amqp_tx_commit(state, Self.channel)
         try check(amqp_get_rpc_reply(state), "commit")
         var returned: [String] = []
-        // What came before the answer waits in the library.
+        // The library buffers the frames that preceded the answer.
         while hasBufferedFrames, let (_, frame) = try nextFrame() {
             switch frame {
             case .header(_, let properties): returned.append(properties.messageID ?? "")

@@ -1,23 +1,23 @@
 internal import CRabbitMQ
 internal import Glibc
 
-/// One connection to the broker with one working channel, and the library's state behind them. Its sole owner.
+/// One broker connection with one working channel. The only owner of the librabbitmq state.
 ///
-/// **Threads.** Made, used and destroyed on one thread: the library allows nothing else. The only thing another thread
-/// may touch is the socket, and only to shut it down (see ``StallGuard``).
+/// **Threads.** Created, used and destroyed on one thread, as librabbitmq requires. Another thread may only shut the
+/// socket down (``SocketWatchdog``).
 ///
-/// **Memory.** Everything that comes out is copied before the library's buffers are released.
+/// **Memory.** All received values are copied before the library's buffers are released.
 struct Connection: ~Copyable {
     /// The channel that publishes or consumes.
     static let channel: amqp_channel_t = 1
-    /// The channel that asks whether something exists: the broker closes it when the answer is no.
+    /// The channel for passive declares. The broker closes it when the object does not exist.
     static let probe: amqp_channel_t = 2
 
     let state: amqp_connection_state_t
-    /// What it is connected to, for logs and errors.
+    /// The broker's address, for logs and errors.
     let peer: String
     var arena = WireArena()
-    private var texts = RecurringTexts()
+    private var interner = StringInterner()
     var probeIsOpen = false
 
     init(state: amqp_connection_state_t, peer: String) {
@@ -27,34 +27,34 @@ struct Connection: ~Copyable {
 
     deinit { amqp_destroy_connection(state) }
 
-    /// The socket, for `poll` and for the stall guard.
+    /// The socket, for `poll` and the watchdog.
     var descriptor: Int32 { amqp_get_sockfd(state) }
 
-    /// Whether frames are at hand that `poll` knows nothing of.
+    /// Whether the library has buffered frames that `poll` does not report.
     var hasBufferedFrames: Bool { amqp_frames_enqueued(state) != 0 || amqp_data_in_buffer(state) != 0 }
 
-    /// The next frame that is already here; nil when there is none. Also sends a heartbeat that is due and notices a
-    /// peer that has been silent for too long.
+    /// The next available frame; nil when there is none. Sends a due heartbeat, and throws when the peer missed its
+    /// heartbeats.
     mutating func nextFrame() throws(AMQPError) -> (channel: UInt16, frame: Frame)? {
         var raw = amqp_frame_t()
         var zero = timeval()
         let status = amqp_simple_wait_frame_noblock(state, &raw, &zero)
         if status == AMQP_STATUS_TIMEOUT.rawValue { return nil }
         try check(status, "read from \(peer)")
-        let frame = Frame(raw, &texts)
+        let frame = Frame(raw, &interner)
         amqp_maybe_release_buffers_on_channel(state, raw.channel)
         return (raw.channel, frame)
     }
 
     // MARK: - Calls
 
-    /// Turns a status into an error; the one place that knows what the library's numbers mean.
+    /// Converts a library status to an error.
     func check(_ status: Int32, _ operation: @autoclosure () -> String) throws(AMQPError) {
         guard status < 0 else { return }
         throw AMQPError(status: status, operation: operation())
     }
 
-    /// Turns the reply of a call into an error, and answers a close of the channel.
+    /// Converts a reply to an error, and answers a channel close.
     func check(
         _ reply: amqp_rpc_reply_t, on channel: amqp_channel_t = Connection.channel,
         _ operation: @autoclosure () -> String
@@ -72,46 +72,46 @@ struct Connection: ~Copyable {
             answerClose()
             throw AMQPError(.connectionClosed(replyCode: close.code), operation: operation(), detail: close.text)
         default:
-            throw AMQPError(.protocolViolation, operation: operation(), detail: "an answer to nothing that was asked")
+            throw AMQPError(.protocolViolation, operation: operation(), detail: "unexpected answer")
         }
         throw AMQPError(.protocolViolation, operation: operation(), detail: "no answer")
     }
 
-    /// Agrees to the broker closing the connection. Best effort: the broker closes the socket anyway.
+    /// Answers the broker's connection close. Ignores errors: the broker closes the socket anyway.
     func answerClose() {
         var answer = amqp_connection_close_ok_t()
         _ = amqp_send_method(state, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &answer)
     }
 
-    /// Agrees to the broker closing the working channel.
+    /// Answers the broker's close of the working channel.
     func answerChannelClose() throws(AMQPError) {
         var answer = amqp_channel_close_ok_t()
         try check(amqp_send_method(state, Self.channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &answer), "close a channel")
     }
 
-    /// Sleeps until something can be read.
+    /// Sleeps until the socket is readable.
     func waitReadable(_ timeout: Duration) {
         guard !hasBufferedFrames else { return }
         var socket = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&socket, 1, Int32(clamping: timeout.components.seconds * 1000 + 1))
     }
 
-    /// Agrees to `channel.flow`, which brokers of old sent.
+    /// Answers `channel.flow`. Only old brokers send it.
     func answerFlow(active: Bool) throws(AMQPError) {
         var answer = amqp_channel_flow_ok_t(active: active ? 1 : 0)
         try check(amqp_send_method(state, Self.channel, AMQP_CHANNEL_FLOW_OK_METHOD, &answer), "answer channel.flow")
     }
 
-    /// Takes leave of the broker, so that it logs no broken connection. Best effort, and quick.
+    /// Closes the connection, so that the broker does not log a broken connection. Ignores errors; waits at most 2 s.
     func close() {
-        var patience = timeval(tv_sec: 2, tv_usec: 0)
-        amqp_set_rpc_timeout(state, &patience)
+        var timeout = timeval(tv_sec: 2, tv_usec: 0)
+        amqp_set_rpc_timeout(state, &timeout)
         _ = amqp_connection_close(state, AMQP_REPLY_SUCCESS)
     }
 }
 
 extension AMQPError {
-    /// - Parameter status: an `amqp_status_enum` below zero.
+    /// - Parameter status: A negative `amqp_status_enum`.
     init(status: Int32, operation: String) {
         let code: Code =
             switch amqp_status_enum(rawValue: status) {

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Names to addresses, by the system's resolver. Blocks the calling thread.
+/// Resolves host names with `getaddrinfo`. Blocks the calling thread.
 enum Resolver {
-    /// Numeric addresses of a host, in the order the system prefers.
+    /// The numeric addresses of a host, in the system's order of preference.
     static func addresses(of host: AMQPConfiguration.Host) throws(AMQPError) -> [String] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

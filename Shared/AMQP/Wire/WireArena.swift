@@ -1,9 +1,9 @@
 internal import CRabbitMQ
 
-/// Memory for what one outgoing call points to: strings, tables, arguments. Owned by one connection, used on its thread.
+/// Memory for the strings, tables and arguments of one outgoing call. Owned by one connection, used on its thread.
 ///
-/// The library keeps pointers only for the duration of a call, so everything is given up at once by ``reset()`` before
-/// the next. No pointer to a Swift string's own storage ever leaves a closure.
+/// The library uses the pointers only during the call, so ``reset()`` frees everything before the next one. No pointer
+/// into a Swift string leaves a closure.
 struct WireArena: ~Copyable {
     private static let blockSize = 16 * 1024
 
@@ -12,7 +12,7 @@ struct WireArena: ~Copyable {
 
     deinit { for block in blocks { block.deallocate() } }
 
-    /// Forgets everything handed out; the first block is kept for the next call.
+    /// Frees everything except the first block.
     mutating func reset() {
         while blocks.count > 1 { blocks.removeLast().deallocate() }
         if let first = blocks.first, first.count > Self.blockSize { blocks.removeLast().deallocate() }

@@ -1,7 +1,7 @@
 internal import CRabbitMQ
 internal import Glibc
 
-// Copies out of the library's memory, which dies when the connection's buffers are released.
+// Copies values out of the library's memory, which is released with the connection's buffers.
 
 extension String {
     init(_ bytes: amqp_bytes_t) {
@@ -13,16 +13,16 @@ extension Array<UInt8> {
     init(_ bytes: amqp_bytes_t) { self.init(UnsafeRawBufferPointer(start: bytes.bytes, count: bytes.len)) }
 }
 
-/// Texts that are the same in one message after the other, each kept until another comes.
-struct RecurringTexts {
-    var exchange = Recurring()
-    var routingKey = Recurring()
-    var consumerTag = Recurring()
-    var contentType = Recurring()
-    var type = Recurring()
-    var appID = Recurring()
+/// Reuses strings that repeat from message to message. Keeps the last value per field.
+struct StringInterner {
+    var exchange = InternedString()
+    var routingKey = InternedString()
+    var consumerTag = InternedString()
+    var contentType = InternedString()
+    var type = InternedString()
+    var appID = InternedString()
 
-    struct Recurring {
+    struct InternedString {
         private var bytes: [UInt8] = []
         private var text = ""
 
@@ -42,22 +42,22 @@ struct RecurringTexts {
 
 extension AMQPProperties {
     init(_ raw: amqp_basic_properties_t) {
-        var texts = RecurringTexts()
-        self.init(raw, &texts)
+        var interner = StringInterner()
+        self.init(raw, &interner)
     }
 
-    init(_ raw: amqp_basic_properties_t, _ texts: inout RecurringTexts, receivedBytes: Int = 0) {
+    init(_ raw: amqp_basic_properties_t, _ interner: inout StringInterner, receivedBytes: Int = 0) {
         func has(_ flag: Int32) -> Bool { raw._flags & UInt32(flag) != 0 }
         func text(_ flag: Int32, _ bytes: amqp_bytes_t) -> String? {
             raw._flags & UInt32(flag) == 0 ? nil : String(bytes)
         }
         self.init(
-            contentType: has(AMQP_BASIC_CONTENT_TYPE_FLAG) ? texts.contentType.text(raw.content_type) : nil,
+            contentType: has(AMQP_BASIC_CONTENT_TYPE_FLAG) ? interner.contentType.text(raw.content_type) : nil,
             contentEncoding: text(AMQP_BASIC_CONTENT_ENCODING_FLAG, raw.content_encoding),
             messageID: text(AMQP_BASIC_MESSAGE_ID_FLAG, raw.message_id),
             correlationID: text(AMQP_BASIC_CORRELATION_ID_FLAG, raw.correlation_id),
-            type: has(AMQP_BASIC_TYPE_FLAG) ? texts.type.text(raw.type) : nil,
-            appID: has(AMQP_BASIC_APP_ID_FLAG) ? texts.appID.text(raw.app_id) : nil,
+            type: has(AMQP_BASIC_TYPE_FLAG) ? interner.type.text(raw.type) : nil,
+            appID: has(AMQP_BASIC_APP_ID_FLAG) ? interner.appID.text(raw.app_id) : nil,
             expiration: text(AMQP_BASIC_EXPIRATION_FLAG, raw.expiration),
             userID: text(AMQP_BASIC_USER_ID_FLAG, raw.user_id),
             persistent: raw._flags & UInt32(AMQP_BASIC_DELIVERY_MODE_FLAG) != 0 && raw.delivery_mode == 2,
@@ -69,7 +69,7 @@ extension AMQPProperties {
 }
 
 extension AMQPValue {
-    /// A table's entries; of a name that comes twice, the last.
+    /// The entries of a table. The last one wins for a repeated name.
     static func entries(of table: amqp_table_t, depth: Int) -> [String: AMQPValue] {
         var entries: [String: AMQPValue] = [:]
         for entry in UnsafeBufferPointer(start: table.entries, count: Int(table.num_entries)) {
@@ -115,31 +115,31 @@ extension AMQPValue {
 }
 
 extension Frame {
-    init(_ raw: amqp_frame_t, _ texts: inout RecurringTexts) {
+    init(_ raw: amqp_frame_t, _ interner: inout StringInterner) {
         switch Int32(raw.frame_type) {
         case AMQP_FRAME_HEADER:
             let header = raw.payload.properties
             let properties = header.decoded?.assumingMemoryBound(to: amqp_basic_properties_t.self).pointee
             self = .header(
                 bodySize: header.body_size,
-                properties.map { AMQPProperties($0, &texts, receivedBytes: header.raw.len) } ?? AMQPProperties())
+                properties.map { AMQPProperties($0, &interner, receivedBytes: header.raw.len) } ?? AMQPProperties())
         case AMQP_FRAME_BODY: self = .body([UInt8](raw.payload.body_fragment))
         case AMQP_FRAME_HEARTBEAT: self = .heartbeat
-        case AMQP_FRAME_METHOD: self = Frame(raw.payload.method, &texts)
+        case AMQP_FRAME_METHOD: self = Frame(raw.payload.method, &interner)
         default: self = .other(0)
         }
     }
 
-    private init(_ method: amqp_method_t, _ texts: inout RecurringTexts) {
+    private init(_ method: amqp_method_t, _ interner: inout StringInterner) {
         func decoded<T>(_: T.Type) -> T { method.decoded.assumingMemoryBound(to: T.self).pointee }
         switch method.id {
         case AMQP_BASIC_DELIVER_METHOD:
             let raw = decoded(amqp_basic_deliver_t.self)
             self = .deliver(
                 Deliver(
-                    consumerTag: texts.consumerTag.text(raw.consumer_tag), deliveryTag: raw.delivery_tag,
-                    redelivered: raw.redelivered != 0, exchange: texts.exchange.text(raw.exchange),
-                    routingKey: texts.routingKey.text(raw.routing_key)))
+                    consumerTag: interner.consumerTag.text(raw.consumer_tag), deliveryTag: raw.delivery_tag,
+                    redelivered: raw.redelivered != 0, exchange: interner.exchange.text(raw.exchange),
+                    routingKey: interner.routingKey.text(raw.routing_key)))
         case AMQP_BASIC_RETURN_METHOD:
             let raw = decoded(amqp_basic_return_t.self)
             self = .returned(

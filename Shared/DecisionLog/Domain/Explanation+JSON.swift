@@ -1,21 +1,21 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
-/// A story as the operators' API answers it; `openapi.yaml` of rules describes the members.
+/// The JSON of the operator API; the `openapi.yaml` of rules documents its members.
 extension Explanation {
     package var json: JSONValue {
         [
             "app": .string(app), "source": .string(source), "id": .string(id), "type": .string(type),
             "arrived_at": Self.moment(arrivedAt), "rule_set": Self.uuid(ruleSet),
-            "crowds": .array(crowds.map(\.json)), "stories": .array(stories.map(\.json)),
+            "crowds": .array(fanOuts.map(\.json)), "stories": .array(traces.map(\.json)),
             "next": .optional(next?.uuidString.lowercased()),
         ]
     }
 
-    /// What these reasons mean, by reason.
+    /// Returns the meanings of `reasons`, by reason.
     package static func meanings(of reasons: Set<String>) -> JSONValue {
-        let met = meanings.filter { reasons.contains($0.key) }.map { ($0.key, JSONValue.string($0.value)) }
-        return .object(Dictionary(met) { first, _ in first })
+        let used = meanings.filter { reasons.contains($0.key) }.map { ($0.key, JSONValue.string($0.value)) }
+        return .object(Dictionary(used) { first, _ in first })
     }
 
     fileprivate static func moment(_ date: Date) -> JSONValue { .string(RFC3339.string(from: date)) }
@@ -23,7 +23,7 @@ extension Explanation {
     fileprivate static func uuid(_ id: UUID) -> JSONValue { .string(id.uuidString.lowercased()) }
 }
 
-extension Explanation.Crowd {
+extension Explanation.FanOut {
     fileprivate var json: JSONValue {
         [
             "rule": .string(rule), "decided": .int(Int64(decided)),
@@ -32,7 +32,7 @@ extension Explanation.Crowd {
     }
 }
 
-extension Explanation.Story {
+extension Explanation.NotificationTrace {
     fileprivate var json: JSONValue {
         [
             "notification": Explanation.uuid(notification), "user": .string(user), "rule": .string(rule),

@@ -1,40 +1,40 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A story as `pushctl explain` prints it.
+/// The text that `pushctl explain` prints.
 extension Explanation {
-    /// One line for the event, one for each crowd under way, and for each user some for decisions, outcomes and inbox; then
-    /// what the reasons mean.
-    package var lines: [String] { [heading] + underWay + told + Self.legend(of: reasons) }
+    /// The event's line, a line for each fan-out in progress, the lines of each notification, and the legend of
+    /// reasons.
+    package var lines: [String] { [heading] + fanOutLines + notificationLines + Self.legend(of: reasons) }
 
-    /// The line for the event.
+    /// The event's line.
     package var heading: String {
-        "\(app)  \(type)  \(id)  from \(source)  arrived \(Self.time(arrivedAt))  rules \(ruleSet.uuidString.lowercased())"
+        "\(app)  \(type)  \(id)  from \(source)  arrived \(Self.time(arrivedAt))  "
+            + "rules \(ruleSet.uuidString.lowercased())"
     }
 
-    /// A line for each crowd that is still being told.
-    package var underWay: [String] {
-        crowds.map { crowd in
-            let left = crowd.leftAtMost.map { "at most \($0) are left" } ?? "how many are left is not known"
-            let decided = "\(crowd.decided) people were decided about so far"
-            return "  (a crowd)  \(crowd.rule)  told in steps: \(decided), \(left)"
+    /// A line for each fan-out in progress.
+    package var fanOutLines: [String] {
+        fanOuts.map { fanOut in
+            let left = fanOut.leftAtMost.map { "at most \($0) left" } ?? "the number left is unknown"
+            return "  (fan-out)  \(fanOut.rule)  in progress: \(fanOut.decided) users decided, \(left)"
         }
     }
 
-    /// The lines for the users of this page.
-    package var told: [String] {
-        guard !stories.isEmpty else {
-            return crowds.isEmpty
-                ? ["  nobody: no rule matches, or it names nobody who is left to tell"]
-                : ["  nobody yet: whom it is about may still have their turn"]
+    /// The lines of this page's notifications.
+    package var notificationLines: [String] {
+        guard !traces.isEmpty else {
+            return fanOuts.isEmpty
+                ? ["  no users: no rule matches, or no recipient is left"]
+                : ["  no users yet: the fan-out is in progress"]
         }
-        return stories.flatMap { story in
-            ["  \(story.user)  \(story.rule)  \(story.notification.uuidString.lowercased())"]
-                + story.lines.map { "    \($0)" }
+        return traces.flatMap { trace in
+            ["  \(trace.user)  \(trace.rule)  \(trace.notification.uuidString.lowercased())"]
+                + trace.lines.map { "    \($0)" }
         }
     }
 
-    /// What these reasons mean, a line each.
+    /// Returns a line with the meaning of each reason.
     package static func legend(of reasons: Set<String>) -> [String] {
         meanings.filter { reasons.contains($0.key) }.map { "(\($0.key)) \($0.value)" }
     }
@@ -42,26 +42,26 @@ extension Explanation {
     static func time(_ date: Date) -> String { RFC3339.string(from: date) }
 }
 
-extension Explanation.Story {
+extension Explanation.NotificationTrace {
     fileprivate var lines: [String] {
         var lines = decisions.map { decision in
             let until = decision.until.map { " until \(Explanation.time($0))" } ?? ""
             return "\(Explanation.time(decision.at))  \(decision.answer)\(until)  (\(decision.reason))"
         }
-        if let dueAt { lines.append("it waits; it is judged again at \(Explanation.time(dueAt))") }
+        if let dueAt { lines.append("held; decided again at \(Explanation.time(dueAt))") }
         lines += outcomes.map { outcome in
             let device = outcome.device.map { "  \($0.uuidString.lowercased())" } ?? ""
             let reason = outcome.reason.map { "  \($0)" } ?? ""
             return "\(Explanation.time(outcome.at))  \(outcome.origin)\(device)  \(outcome.disposition)\(reason)"
         }
         if outcomes.isEmpty, decisions.last?.answer.hasPrefix("push") == true {
-            lines.append("no answer yet from the registry or a provider")
+            lines.append("no outcome from the registry or a provider yet")
         }
         switch inbox {
         case .unread: lines.append("in the inbox, unread")
         case .read(let at): lines.append("in the inbox, read \(Explanation.time(at))")
         case nil: break
         }
-        return lines + receipts.map { "\($0.what) by this person \(Explanation.time($0.at))" }
+        return lines + receipts.map { "\($0.what) by the user \(Explanation.time($0.at))" }
     }
 }

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// The whole story of one event: for each user, what was decided and why, and what the providers said.
+/// The decisions about one event: for each user the decision, its reason, and the providers' outcomes.
 package struct Explanation: Hashable, Sendable {
     package var app: String
     package var source: String
@@ -8,34 +8,35 @@ package struct Explanation: Hashable, Sendable {
     package var type: String
     package var arrivedAt: Date
     package var ruleSet: UUID
-    /// By rule: what more than a thousand people are being told, as far as it has come; on the first page only.
-    package var crowds: [Crowd]
-    /// By user, rule and notification; those of one page.
-    package var stories: [Story]
-    /// The last of these, if there are more: what the next page comes after.
+    /// The fan-outs in progress, by rule; on the first page only. Rules fans out to more than a thousand users in
+    /// batches.
+    package var fanOuts: [FanOut]
+    /// One page of notifications, by user, rule and notification.
+    package var traces: [NotificationTrace]
+    /// The last notification of this page if there are more; pass it as `after` for the next page.
     package var next: UUID?
 
-    /// A statement to more people than are decided about at once, and not all of them yet.
-    package struct Crowd: Hashable, Sendable {
+    /// The progress of a fan-out to a large audience.
+    package struct FanOut: Hashable, Sendable {
         package var rule: String
-        /// How many people were decided about so far, in the order of their ids.
+        /// The number of users decided so far, in the order of their ids.
         package var decided: Int
-        /// How many may be left, at the most: who is in several groups counts several times, and so does who is excepted.
-        /// `nil` when that was not noted, by a version of rules before this one.
+        /// An upper bound of the users left: members of several groups and excluded users are counted too. `nil` for
+        /// fan-outs of an older version of rules, which did not record it.
         package var leftAtMost: Int?
     }
 
     /// One notification to one user.
-    package struct Story: Hashable, Sendable {
+    package struct NotificationTrace: Hashable, Sendable {
         package var notification: UUID
         package var user: String
         package var rule: String
-        /// From the first to the last: what is held is decided about again.
+        /// In order; a held notification has several.
         package var decisions: [Decision]
         package var outcomes: [Outcome]
-        /// `nil` when the inbox does not have it.
+        /// `nil` when it is not in the inbox.
         package var inbox: Inbox?
-        /// When what is held is judged again.
+        /// The time of the next decision about a held notification.
         package var dueAt: Date?
         package var receipts: [Receipt]
     }
@@ -60,7 +61,7 @@ package struct Explanation: Hashable, Sendable {
         case read(Date)
     }
 
-    /// What the person did with it: `opened` or `dismissed`.
+    /// The user's reaction: `opened` or `dismissed`.
     package struct Receipt: Hashable, Sendable {
         package var at: Date
         package var what: String
@@ -68,37 +69,37 @@ package struct Explanation: Hashable, Sendable {
 }
 
 extension Explanation {
-    /// What each reason of a decision means, for a person.
+    /// The meaning of each decision reason, for operators.
     package static let meanings: KeyValuePairs = [
-        "wanted": "nothing speaks against it",
-        "critical": "the rule file says that nobody can switch this off",
-        "noiseless": "it makes no noise, so nobody was asked",
+        "wanted": "no preference or limit prevents it",
+        "critical": "critical by the rule file: users cannot switch it off",
+        "noiseless": "not user-visible, so preferences do not apply",
         "expired": "its expiration had passed",
-        "switched-off": "this person has switched everything off",
-        "channel-off": "this person wants no pushes",
-        "type-off": "this person does not want this type, or has not asked for one that is off by default",
-        "type-channel-off": "this person wants this type, but not as a push",
-        "muted": "this person has muted what it is about",
+        "switched-off": "the user has switched off all notifications",
+        "channel-off": "the user has switched off pushes",
+        "type-off": "the user has switched off this type, or has not switched on a type that is off by default",
+        "type-channel-off": "the user wants this type, but not as a push",
+        "muted": "the user has muted its subject",
         "present": "the app was open",
-        "viewing": "this person was looking at that very thread",
-        "capped": "this person has been pushed as often as the cap allows",
-        "quiet-hours": "it was this person's quiet hours",
-        "held-too-long": "it was held as long as its rule allows",
-        "held-too-often": "it was still quiet hours when they should have ended, for the third time",
-        "critical-storm": "more critical notifications came than can be meant: look at the upstream",
-        "audience": "it is told to all of an audience: nobody was asked",
-        "broadcast": "it is told to all who follow something at the provider: nobody was asked",
-        "scheduled": "it is for a later moment, which the event names",
-        "gathered": "it is summed up with others",
-        "summed-up": "it was said in a summary, whose own story stands with the latest event in it",
-        "too-late": "the moment that it was to be said before was over",
-        "done": "an event said that it need not be told any more",
-        "replaced": "a later event about the same thing has taken its place",
-        "repeated": "the same was said to this person not long ago",
-        "unsendable": "no message can carry it: it is too large, or nests too deep",
-        "rule-gone": "the rule file has no such rule any more",
+        "viewing": "the user was viewing its thread",
+        "capped": "the user's frequency cap was reached",
+        "quiet-hours": "the user's quiet hours were in effect",
+        "held-too-long": "held for the longest time that its rule allows",
+        "held-too-often": "the quiet hours had not ended at the expected time, for the third time",
+        "critical-storm": "too many critical notifications: check the upstream service",
+        "audience": "addressed to a whole audience, so preferences do not apply",
+        "broadcast": "addressed to a topic or channel of the provider, so preferences do not apply",
+        "scheduled": "the event schedules it for a later time",
+        "gathered": "collected for a digest",
+        "summed-up": "sent in a digest; the digest is listed under its latest event",
+        "too-late": "the time before which it had to be sent has passed",
+        "done": "cancelled by a later event",
+        "replaced": "replaced by a later event about the same subject",
+        "repeated": "the same was sent to this user recently",
+        "unsendable": "too large for a message, or nested too deeply",
+        "rule-gone": "the rule file no longer contains its rule",
     ]
 
-    /// The reasons of all decisions in it.
-    package var reasons: Set<String> { Set(stories.flatMap(\.decisions).map(\.reason)) }
+    /// The reasons of all decisions.
+    package var reasons: Set<String> { Set(traces.flatMap(\.decisions).map(\.reason)) }
 }

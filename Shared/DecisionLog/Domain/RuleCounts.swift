@@ -1,16 +1,16 @@
 package import FoundationEssentials
 package import PushProtocol
 
-/// How much came of each rule in a window of whole hours.
+/// The notifications of each rule in a window of whole hours.
 package struct RuleCounts: Hashable, Sendable {
     package var from: Date
     package var until: Date
-    /// When the last hour of the window that was counted was counted; `nil`, when none was.
+    /// The time of the window's last count; `nil` if no hour was counted.
     package var countedAt: Date?
-    /// By app and rule; of several versions of the rules that which was sent most first.
+    /// By app and rule; versions of a rule set in descending order of `sent`.
     package var rows: [Row]
 
-    /// One rule, in one version of its file.
+    /// The counts of a rule in one version of its file.
     package struct Row: Hashable, Sendable {
         package var app: String
         package var rule: String
@@ -18,15 +18,15 @@ package struct RuleCounts: Hashable, Sendable {
         package var figures: Figures
     }
 
-    /// Of notifications whose last decision fell into the window.
+    /// Counts of notifications whose last decision is in the window.
     package struct Figures: Hashable, Sendable {
-        /// To be pushed.
+        /// Notifications with the decision to push.
         package var sent: Int
-        /// Not to be pushed, for whatever reason.
+        /// Notifications with the decision not to push, for any reason.
         package var unsent: Int
-        /// Of those sent, taken by a provider for at least one device.
+        /// Sent notifications that a provider accepted for at least one device.
         package var accepted: Int
-        /// Of those sent, refused by a provider, and taken for no device.
+        /// Sent notifications that a provider rejected and none accepted.
         package var failed: Int
         package var opened: Int
         package var dismissed: Int
@@ -41,16 +41,16 @@ extension RuleCounts {
         ]
     }
 
-    /// A table: a line for what is in the columns, a line for each row.
+    /// The table's lines, with a header line.
     package var lines: [String] {
-        guard !rows.isEmpty else { return ["nothing was decided between \(Self.time(from)) and \(Self.time(until))"] }
+        guard !rows.isEmpty else { return ["no decisions between \(Self.time(from)) and \(Self.time(until))"] }
         let heads = ["app", "rule", "rules", "sent", "unsent", "accepted", "failed", "opened", "dismissed"]
         let cells = [heads] + rows.map(\.cells)
         let widths = heads.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
         return cells.map { row in
             row.indices.map { column in
                 let gap = String(repeating: " ", count: widths[column] - row[column].count)
-                // Words begin in one column, numbers end in one.
+                // Aligns words left and numbers right.
                 return column < 3 ? row[column] + gap : gap + row[column]
             }.joined(separator: "  ")
         }

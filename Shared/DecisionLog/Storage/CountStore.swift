@@ -1,19 +1,17 @@
-import FoundationEssentials
 package import Postgres
 package import PushProtocol
+import FoundationEssentials
 
-/// What rules counted, rule by rule. Reads only; rules count every ten minutes, from the log of decisions.
+/// Reads the counts of each rule, which the rules service updates every ten minutes from the decision log.
 package struct CountStore: Sendable {
-    /// The most rows of one answer: those of which most was sent.
-    package static let mostRows = 1000
+    /// The maximum rows of a result: those with the highest `sent`.
+    package static let maximumRows = 1000
 
     private let database: PostgresPool
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// Sums the hours of a window.
-    ///
-    /// - Parameter app: `nil`: every app's.
+    /// Returns the sums of a window; `nil` for the app means all apps.
     package func counts(of app: AppID?, in window: CountWindow) async throws(PostgresError) -> RuleCounts {
         let (start, end) = (window.start.date, window.end.date)
         let ofApp: SQL = app.map { "AND app = \($0.rawValue)" } ?? ""
@@ -23,7 +21,7 @@ package struct CountStore: Sendable {
                 SELECT app, rule, rule_set, sum(sent)::bigint AS sent, sum(unsent)::bigint, sum(accepted)::bigint,
                     sum(failed)::bigint, sum(opened)::bigint, sum(dismissed)::bigint
                 FROM rules.tally WHERE hour >= \(start) AND hour < \(end) \(ofApp) GROUP BY app, rule, rule_set
-                ORDER BY sent DESC, app, rule, rule_set LIMIT \(Self.mostRows)
+                ORDER BY sent DESC, app, rule, rule_set LIMIT \(Self.maximumRows)
             ) AS most ORDER BY app, rule, sent DESC, rule_set
             """)
         let counted = try await database.query(

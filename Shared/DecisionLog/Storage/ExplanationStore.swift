@@ -2,32 +2,32 @@ package import FoundationEssentials
 package import Postgres
 package import PushProtocol
 
-/// What rules keeps about events, as an operator asks for it. Reads only, the tables of the schema `rules`.
+/// Reads the decisions about events from the schema `rules`.
 package struct ExplanationStore: Sendable {
-    /// The most notifications of an event in one answer.
-    package static let largestPage = 200
-    /// The most events of one id in one answer, the latest.
-    package static let mostEvents = 10
+    /// The maximum number of an event's notifications on a page.
+    package static let maximumPageSize = 200
+    /// The maximum number of events with the same id; the latest are returned.
+    package static let maximumEvents = 10
 
     private let database: PostgresPool
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// What an operator wants to know.
-    package struct Question: Hashable, Sendable {
-        /// The event's id, as its upstream gave it: unique for its source only.
+    /// An operator's query.
+    package struct ExplanationQuery: Hashable, Sendable {
+        /// The event's id from the upstream service; unique for its source only.
         package var event: String
-        /// Only this app's event.
+        /// Limits the result to this app's events.
         package var app: AppID?
-        /// Only this user's story.
+        /// Limits the result to this user's notifications.
         package var user: String?
-        /// The ``Explanation/next`` of the page before this one.
+        /// The ``Explanation/next`` of the previous page.
         package var after: UUID?
-        /// How many notifications of an event to tell of, at most ``largestPage``.
+        /// The page size, at most ``maximumPageSize`` notifications.
         package var limit: Int
 
         package init(
-            event: String, app: AppID? = nil, user: String? = nil, after: UUID? = nil, limit: Int = largestPage
+            event: String, app: AppID? = nil, user: String? = nil, after: UUID? = nil, limit: Int = maximumPageSize
         ) {
             self.event = event
             self.app = app
@@ -37,41 +37,41 @@ package struct ExplanationStore: Sendable {
         }
     }
 
-    /// The latest events of this id, the latest first, each with its first notifications; or, for a further page, the one
-    /// event that the page before was of. Nothing, when there is no such event (any more).
-    package func explain(_ question: Question) async throws(PostgresError) -> [Explanation] {
+    /// Returns the events with this id, latest first, each with its first page; for a further page, only that page's
+    /// event. Returns nothing for unknown or deleted events.
+    package func explain(_ question: ExplanationQuery) async throws(PostgresError) -> [Explanation] {
         var explanations: [Explanation] = []
         for row in try await database.query(Self.events(question)) {
-            let place = try question.after.map { notification throws(PostgresError) in
-                Place(
+            let pageStart = try question.after.map { notification throws(PostgresError) in
+                PageStart(
                     user: try row.decode(at: 7), rule: try row.decode(at: 8), notification: notification)
             }
             let event = try row.decode(UUID.self, at: 0)
-            let (stories, isMore) = try await stories(of: event, question, after: place)
+            let (traces, isMore) = try await traces(of: event, question, after: pageStart)
             explanations.append(
                 Explanation(
                     app: try row.decode(String.self, at: 1), source: try row.decode(String.self, at: 2),
                     id: try row.decode(String.self, at: 3), type: try row.decode(String.self, at: 4),
                     arrivedAt: try row.decode(Date.self, at: 5), ruleSet: try row.decode(UUID.self, at: 6),
-                    crowds: question.after == nil ? try await crowds(of: event) : [], stories: stories,
-                    next: isMore ? stories.last?.notification : nil))
+                    fanOuts: question.after == nil ? try await fanOuts(of: event) : [], traces: traces,
+                    next: isMore ? traces.last?.notification : nil))
         }
         return explanations
     }
 
-    /// Where a page begins: after this.
-    private struct Place {
+    /// The last row of the previous page.
+    private struct PageStart {
         var user: String
         var rule: String
         var notification: UUID
     }
 
-    private static func events(_ question: Question) -> SQL {
+    private static func events(_ question: ExplanationQuery) -> SQL {
         let ofApp: SQL = question.app.map { "AND event.app = \($0.rawValue)" } ?? ""
         guard let after = question.after else {
             return """
                 SELECT key, app, source, id, type, arrived_at, rule_set FROM rules.event
-                WHERE id = \(question.event) \(ofApp) ORDER BY arrived_at DESC, key LIMIT \(mostEvents)
+                WHERE id = \(question.event) \(ofApp) ORDER BY arrived_at DESC, key LIMIT \(maximumEvents)
                 """
         }
         return """
@@ -81,35 +81,35 @@ package struct ExplanationStore: Sendable {
             """
     }
 
-    private func stories(
-        of event: UUID, _ question: Question, after place: Place?
-    ) async throws(PostgresError) -> (stories: [Explanation.Story], isMore: Bool) {
-        var stories: [Explanation.Story] = []
-        for row in try await database.query(Self.decisions(of: event, question, after: place)) {
+    private func traces(
+        of event: UUID, _ question: ExplanationQuery, after pageStart: PageStart?
+    ) async throws(PostgresError) -> (traces: [Explanation.NotificationTrace], isMore: Bool) {
+        var traces: [Explanation.NotificationTrace] = []
+        for row in try await database.query(Self.decisions(of: event, question, after: pageStart)) {
             let notification = try row.decode(UUID.self, at: 0)
-            if stories.last?.notification != notification { stories.append(try Explanation.Story(row)) }
-            stories[stories.count - 1].decisions.append(
+            if traces.last?.notification != notification { traces.append(try Explanation.NotificationTrace(row)) }
+            traces[traces.count - 1].decisions.append(
                 Explanation.Decision(
                     at: try row.decode(Date.self, at: 3), answer: try row.decode(String.self, at: 4),
                     reason: try row.decode(String.self, at: 5), until: try row.decode(Date?.self, at: 6)))
         }
-        let isMore = stories.count > question.limit
-        if isMore { stories.removeLast() }
-        let outcomes = try await outcomes(of: stories.map(\.notification))
-        let receipts = try await receipts(of: stories.map(\.notification))
-        for index in stories.indices {
-            stories[index].outcomes = outcomes[stories[index].notification] ?? []
-            stories[index].receipts = receipts[stories[index].notification] ?? []
+        let isMore = traces.count > question.limit
+        if isMore { traces.removeLast() }
+        let outcomes = try await outcomes(of: traces.map(\.notification))
+        let receipts = try await receipts(of: traces.map(\.notification))
+        for index in traces.indices {
+            traces[index].outcomes = outcomes[traces[index].notification] ?? []
+            traces[index].receipts = receipts[traces[index].notification] ?? []
         }
-        return (stories, isMore)
+        return (traces, isMore)
     }
 
-    /// The decisions about a page of notifications, and one more. Ordered by bytes, which is the same order everywhere and
-    /// several times as quick as a language's.
-    private static func decisions(of event: UUID, _ question: Question, after place: Place?) -> SQL {
+    /// Returns the query for a page of notifications, and one more. Ordered by bytes (collation C), which does not
+    /// depend on the locale and is several times faster.
+    private static func decisions(of event: UUID, _ question: ExplanationQuery, after pageStart: PageStart?) -> SQL {
         let ofUser: SQL = question.user.map { "AND user_id = \($0)" } ?? ""
         let beyond: SQL =
-            place.map {
+            pageStart.map {
                 """
                 AND (user_id COLLATE "C", rule COLLATE "C", notification) > (\($0.user), \($0.rule), \($0.notification))
                 """
@@ -129,24 +129,24 @@ package struct ExplanationStore: Sendable {
             """
     }
 
-    private func crowds(of event: UUID) async throws(PostgresError) -> [Explanation.Crowd] {
-        var crowds: [Explanation.Crowd] = []
-        for row in try await database.query(Self.crowds(of: event)) {
+    private func fanOuts(of event: UUID) async throws(PostgresError) -> [Explanation.FanOut] {
+        var fanOuts: [Explanation.FanOut] = []
+        for row in try await database.query(Self.fanOuts(of: event)) {
             let decided = try row.decode(Int.self, at: 1)
             let named = try row.decode(Int?.self, at: 2)
-            // Who was decided about and cannot have been a member was named.
+            // Decided users that are not members were named in the event.
             let namedAlready = max(0, decided - (try row.decode(Int.self, at: 3)))
             let members = try row.decode(Int.self, at: 4)
-            crowds.append(
-                Explanation.Crowd(
+            fanOuts.append(
+                Explanation.FanOut(
                     rule: try row.decode(String.self, at: 0), decided: decided,
                     leftAtMost: named.map { max(0, $0 - namedAlready) + members }))
         }
-        return crowds
+        return fanOuts
     }
 
-    /// What is not told to everybody yet; the members of its groups who have had their turn, and those whose is to come.
-    private static func crowds(of event: UUID) -> SQL {
+    /// Returns the query for fan-outs in progress, with the numbers of group members already decided and left.
+    private static func fanOuts(of event: UUID) -> SQL {
         """
         SELECT crowd.rule, (
                 SELECT count(*) FROM rules.decision
@@ -191,8 +191,8 @@ package struct ExplanationStore: Sendable {
     }
 }
 
-extension Explanation.Story {
-    /// Without decisions, outcomes and receipts.
+extension Explanation.NotificationTrace {
+    /// Creates a trace without decisions, outcomes and receipts.
     fileprivate init(_ row: PostgresRow) throws(PostgresError) {
         let isKept = try row.decode(Bool.self, at: 7)
         let readAt = try row.decode(Date?.self, at: 8)

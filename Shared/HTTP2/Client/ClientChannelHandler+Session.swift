@@ -1,7 +1,7 @@
 import NIOCore
 
 extension ClientChannelHandler: SessionEvents {
-    /// How many streams may be open now (RFC 9113 §5.1.2, and our own two bounds).
+    /// The maximum number of open streams: the peer's limit (RFC 9113 §5.1.2), our cap, or one until proven.
     var streamLimit: Int {
         let configuration = core.configuration
         if configuration.startsWithOneStream && !isProven { return min(1, session?.peerMaximumStreams ?? 0) }
@@ -29,77 +29,78 @@ extension ClientChannelHandler: SessionEvents {
     func headerReceived(
         stream: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, neverIndexed: Bool
     ) {
-        calls[stream]?.received(name: name, value: value)
+        openRequests[stream]?.received(name: name, value: value)
     }
 
     func dataReceived(stream: Int32, bytes: UnsafeRawBufferPointer) {
         let maximum = core.configuration.maximumResponseBody
-        guard let call = calls[stream], !call.isFinished, !call.received(bytes, maximum: maximum) else { return }
-        // The status came before the body, and holds without it.
-        call.dropBody()
-        answer(call)
+        guard let request = openRequests[stream], !request.isFinished, !request.received(bytes, maximum: maximum)
+        else { return }
+        // The status is valid without the body.
+        request.dropBody()
+        complete(request)
         cancel(stream: stream)
     }
 
     func endStreamReceived(stream: Int32) {
-        calls[stream]?.isAnswered = true
+        openRequests[stream]?.isResponseComplete = true
     }
 
     func bodyOffer(stream: Int32, maximum: Int) -> OutgoingBody.Offer {
-        calls[stream]?.bodyOffer(maximum: maximum) ?? .later
+        openRequests[stream]?.bodyOffer(maximum: maximum) ?? .later
     }
 
     func writeBody(stream: Int32, count: Int, into output: inout ByteBuffer) {
-        calls[stream]?.takeBody(count) { output.writeBytes($0) }
+        openRequests[stream]?.takeBody(count) { output.writeBytes($0) }
     }
 
     func endStreamSending(stream: Int32) {
-        calls[stream]?.isWritten = true
+        openRequests[stream]?.isWritten = true
     }
 
     func headersNotSent(stream: Int32) {
-        guard let call = calls.remove(stream) else { return }
+        guard let request = openRequests.remove(stream) else { return }
         core.released(self)
-        settle(call, stream: stream, .neverSent)
+        settle(request, stream: stream, .neverSent)
     }
 
     func streamClosed(stream: Int32, code: HTTP2ErrorCode) {
-        guard let call = calls.remove(stream) else { return }
+        guard let request = openRequests.remove(stream) else { return }
         core.released(self)
-        // nghttp2 closes what a GOAWAY disowns as if it were refused; the peer sent no RST_STREAM for it.
-        let isDisowned = goAway.map { stream > $0.lastStream } ?? false
-        if !call.isAnswered && !call.isFinished && !isDisowned { core.reset(code) }
-        settle(call, stream: stream, .closed(code, goAway: goAway))
+        // nghttp2 closes streams above a GOAWAY's last stream as REFUSED_STREAM, without an RST_STREAM of the peer.
+        let isAboveGoAway = goAway.map { stream > $0.lastStream } ?? false
+        if !request.isResponseComplete && !request.isFinished && !isAboveGoAway { core.reset(code) }
+        settle(request, stream: stream, .closed(code, goAway: goAway))
     }
 
-    /// Finishes a call with its response as far as it has come.
-    private func answer(_ call: Call) {
-        let response = call.response
+    /// Finishes a request with the response received so far.
+    private func complete(_ request: PendingRequest) {
+        let response = request.response
         if (200..<300).contains(response.status) && !isProven {
             isProven = true
-            core.proved(self)
+            core.markProven(self)
         }
-        core.answered()
-        call.finish(.success(response))
+        core.responseReceived()
+        request.finish(.success(response))
     }
 
-    /// Finishes a call whose stream has ended, or returns it to the queue.
-    func settle(_ call: Call, stream: Int32, _ end: StreamEnd) {
-        guard !call.isFinished else { return }
-        let mayResend = call.resends < core.configuration.maximumResends
-        switch CallResolution(
-            end, stream: stream, answered: call.isAnswered || call.isTaken, written: call.isWritten,
+    /// Finishes or requeues a request whose stream has ended.
+    func settle(_ request: PendingRequest, stream: Int32, _ end: StreamEnd) {
+        guard !request.isFinished else { return }
+        let mayResend = request.resends < core.configuration.maximumResends
+        switch RequestResolution(
+            end, stream: stream, answered: request.isResponseComplete || request.isAccepted, written: request.isWritten,
             mayResend: mayResend
         )
         {
         case .answered:
-            answer(call)
+            complete(request)
         case .resend where isRetired:
-            call.finish(.failure(.notProcessed(ClientCore.retired)))
+            request.finish(.failure(.notProcessed(ClientCore.retired)))
         case .resend:
-            core.requeue(call)
+            core.requeue(request)
         case .fail(let error):
-            call.finish(.failure(error))
+            request.finish(.failure(error))
         }
     }
 }

@@ -3,7 +3,7 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// One connection of the client: drives its session and the streams on it. Confined to the client's event loop.
+/// One client connection: drives its session and streams. Confined to the client's event loop.
 final class ClientChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -12,24 +12,26 @@ final class ClientChannelHandler: ChannelInboundHandler {
     let core: ClientCore
     private(set) var session: Session?
     private(set) var context: ChannelHandlerContext?
-    /// The open streams. A call that ended early stays until its stream is closed, since the peer still counts it.
-    var calls = StreamTable<Call>()
+    /// The open streams. A request that ended early stays until its stream is closed, since the peer still counts it.
+    var openRequests = StreamTable<PendingRequest>()
     var isReady = false
     var isDraining = false
-    /// For a reason that what was sent on it may share: nothing of it is sent again here.
+    /// Drained by `retireConnections`. Its unprocessed requests fail instead of being resent: they carry old
+    /// credentials.
     var isRetired = false
+    /// Whether a 2xx response arrived.
     var isProven = false
-    /// It is on the core's list of connections to flush at the end of the turn.
-    var isTouched = false
+    /// Whether the core's flush list contains this connection.
+    var needsFlush = false
     var goAway: HTTP2GoAwayNotice?
-    /// Since when nothing was read while requests were open.
-    private(set) var quietSince = NIODeadline.now()
+    /// The last read, or the moment when the first request opened on an idle connection.
+    private(set) var idleSince = NIODeadline.now()
     private var isClosing = false
-    /// Why the connection is about to end, when we know.
+    /// The reason for which we are closing the connection, if any.
     private var failure: HTTP2Failure?
     private var readyTimer: Scheduled<Void>?
-    private var liveness: Liveness?
-    private var livenessTimer: Scheduled<Void>?
+    private var keepAlive: KeepAlive?
+    private var keepAliveTimer: Scheduled<Void>?
 
     init(id: ConnectionPool.ID, core: ClientCore) {
         self.id = id
@@ -54,7 +56,7 @@ final class ClientChannelHandler: ChannelInboundHandler {
                 startSession()
             } else {
                 let offer = negotiated.map { "“\($0)”" } ?? "nothing"
-                end(HTTP2Failure(.noHTTP2, "the server agreed on \(offer) instead of ALPN “h2”"))
+                end(HTTP2Failure(.noHTTP2, "ALPN negotiated \(offer) instead of “h2”"))
             }
         }
         context.fireUserInboundEventTriggered(event)
@@ -62,8 +64,8 @@ final class ClientChannelHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let session else { return }
-        quietSince = .now()
-        liveness?.wake(now: quietSince)
+        idleSince = .now()
+        keepAlive?.noteActivity(now: idleSince)
         let bytes = unwrapInboundIn(data)
         do {
             try bytes.withUnsafeReadableBytes { try session.receive($0) }
@@ -73,14 +75,14 @@ final class ClientChannelHandler: ChannelInboundHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        core.turn()
+        core.processQueue()
         flush()
         context.fireChannelReadComplete()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         flush()
-        core.turn()
+        core.processQueue()
         context.fireChannelWritabilityChanged()
     }
 
@@ -93,9 +95,9 @@ final class ClientChannelHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    // MARK: Life
+    // MARK: Lifecycle
 
-    /// The channel is connected and TLS under way.
+    /// Starts the time-out for TLS and SETTINGS, once TCP is connected.
     func begin(readyWithin timeout: TimeAmount, eventLoop: any EventLoop) {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         readyTimer = eventLoop.scheduleTask(in: timeout) {
@@ -122,52 +124,52 @@ final class ClientChannelHandler: ChannelInboundHandler {
         readyTimer?.cancel()
     }
 
-    /// Takes no more streams; closes once those that are open have ended.
+    /// Stops opening streams; closes the connection once the open ones have ended.
     func drain() {
         isDraining = true
         flush()
     }
 
-    /// Ends the connection at once, because of `failure`.
+    /// Resets the connection because of `failure`.
     func end(_ failure: HTTP2Failure) {
         self.failure = self.failure ?? failure
-        context?.resetConnection(passing: NIOSSLClientHandler.self)
+        context?.resetConnection(bypassing: NIOSSLClientHandler.self)
     }
 
-    /// The channel is gone, or there never was one: settles every stream that was open.
+    /// Settles every open stream after the channel closed or failed to connect.
     func connectionEnded() {
         readyTimer?.cancel()
-        livenessTimer?.cancel()
+        keepAliveTimer?.cancel()
         session = nil
         let failure = self.failure ?? HTTP2Failure(.connectionLost, "the server closed the connection")
         let lost = goAway.map { HTTP2Failure(failure.code, "\(failure.detail), after \($0)") } ?? failure
-        let open = calls.inOrder
-        calls = StreamTable()
-        for (stream, call) in open { settle(call, stream: stream, .connectionLost(lost)) }
+        let open = openRequests.inOrder
+        openRequests = StreamTable()
+        for (stream, request) in open { settle(request, stream: stream, .connectionLost(lost)) }
         core.ended(self, lost)
     }
 
     // MARK: Writing
 
-    /// Opens a stream for `call`. On failure nothing was sent and the call is still the caller's.
-    func open(_ call: Call) throws(SessionError) {
+    /// Opens a stream for `request`. On failure nothing was sent and the caller must finish or requeue the request.
+    func open(_ request: PendingRequest) throws(SessionError) {
         guard let session else { throw SessionError(0) }
         let destination = core.destination
-        let stream = try session.submitRequest(hasBody: call.begin()) { arena in
+        let stream = try session.submitRequest(hasBody: request.prepareBody()) { arena in
             arena.append(destination)
-            call.burst.requests.write(call.index, to: &arena)
+            request.group.requests.write(request.index, to: &arena)
         }
-        if calls.isEmpty {
-            quietSince = .now()
-            watch()
+        if openRequests.isEmpty {
+            idleSince = .now()
+            startKeepAlive()
         }
-        calls.insert(call, at: stream)
-        call.place = .open(self, stream: stream)
-        // Stream ids only grow (RFC 9113 §5.1.1): the last one ends the connection's usefulness.
+        openRequests.insert(request, at: stream)
+        request.state = .open(self, stream: stream)
+        // A connection that has used its last stream id must be replaced (RFC 9113 §5.1.1).
         if session.nextStream > UInt32(Int32.max) { core.drain(self) }
     }
 
-    /// Gives a stream up; its call was finished by the caller.
+    /// Resets a stream with CANCEL; the caller finishes its request.
     func cancel(stream: Int32) {
         do {
             try session?.submitReset(stream: stream, code: .cancel)
@@ -176,11 +178,11 @@ final class ClientChannelHandler: ChannelInboundHandler {
         }
     }
 
-    /// Writes everything the session has to say while the channel takes it.
+    /// Writes the session's pending frames while the channel is writable.
     func flush() {
         guard let context else { return }
         do {
-            // Piece by piece: the channel is not told of what TLS holds until that is flushed, and writing may end it.
+            // Flushes each piece: the channel does not see bytes that TLS buffers. A write may end the session.
             while let session, context.channel.isWritable, let output = try session.drain() {
                 context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             }
@@ -189,15 +191,15 @@ final class ClientChannelHandler: ChannelInboundHandler {
             return
         }
         guard let session else { return }
-        if isDraining && calls.isEmpty {
-            sayGoodbye(session)
+        if isDraining && openRequests.isEmpty {
+            closeGracefully(session)
         } else if session.isFinished {
             context.close(promise: nil)
         }
     }
 
-    /// GOAWAY, then TLS close_notify and FIN. Whatever fails on the way, the connection is closed.
-    private func sayGoodbye(_ session: Session) {
+    /// Sends GOAWAY, then TLS close_notify and FIN. Closes the connection even if sending fails.
+    private func closeGracefully(_ session: Session) {
         guard let context, !isClosing else { return }
         isClosing = true
         do {
@@ -206,36 +208,37 @@ final class ClientChannelHandler: ChannelInboundHandler {
                 context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             }
         } catch {
-            core.logger.debug("no goodbye", metadata: ["connection": "\(id)", "error": "\(error)"])
+            core.logger.debug(
+                "GOAWAY not sent; closing the connection", metadata: ["connection": "\(id)", "error": "\(error)"])
         }
         context.close(promise: nil)
     }
 
-    // MARK: Liveness
+    // MARK: KeepAlive
 
-    /// Starts watching, now that there is something to wait for.
-    private func watch() {
+    /// Starts the keep-alive checks when the first request opens.
+    private func startKeepAlive() {
         guard let context, let pingAfter = configuration.pingAfter else { return }
         let now = NIODeadline.now()
-        if liveness == nil {
-            liveness = Liveness(
+        if keepAlive == nil {
+            keepAlive = KeepAlive(
                 pingAfter: TimeAmount(pingAfter), pingTimeout: TimeAmount(configuration.pingTimeout), now: now)
         }
-        liveness?.wake(now: now)
-        if livenessTimer == nil { look(at: now + TimeAmount(pingAfter), eventLoop: context.eventLoop) }
+        keepAlive?.noteActivity(now: now)
+        if keepAliveTimer == nil { checkKeepAlive(at: now + TimeAmount(pingAfter), eventLoop: context.eventLoop) }
     }
 
-    private func look(at time: NIODeadline, eventLoop: any EventLoop) {
+    private func checkKeepAlive(at time: NIODeadline, eventLoop: any EventLoop) {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
-        livenessTimer = eventLoop.scheduleTask(deadline: time) { bound.value.look() }
+        keepAliveTimer = eventLoop.scheduleTask(deadline: time) { bound.value.checkKeepAlive() }
     }
 
-    private func look() {
-        livenessTimer = nil
-        guard let context, let session, !calls.isEmpty else { return }
-        switch liveness?.check(now: .now()) {
+    private func checkKeepAlive() {
+        keepAliveTimer = nil
+        guard let context, let session, !openRequests.isEmpty else { return }
+        switch keepAlive?.check(now: .now()) {
         case .check(let next):
-            look(at: next, eventLoop: context.eventLoop)
+            checkKeepAlive(at: next, eventLoop: context.eventLoop)
         case .ping(let next):
             do {
                 try session.submitPing()
@@ -243,10 +246,10 @@ final class ClientChannelHandler: ChannelInboundHandler {
                 return end(Self.failure(error))
             }
             flush()
-            look(at: next, eventLoop: context.eventLoop)
-        case .giveUp:
+            checkKeepAlive(at: next, eventLoop: context.eventLoop)
+        case .close:
             core.pingTimedOut()
-            end(HTTP2Failure(.unresponsive, "a PING brought nothing within \(configuration.pingTimeout)"))
+            end(HTTP2Failure(.unresponsive, "nothing was read within \(configuration.pingTimeout) after a PING"))
         case nil:
             break
         }

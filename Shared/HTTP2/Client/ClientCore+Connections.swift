@@ -2,13 +2,13 @@ import Logging
 import NIOCore
 import NIOPosix
 
-/// Making connections, and what they report.
+/// Opening connections and handling their events.
 extension ClientCore {
     func connect(_ id: ConnectionPool.ID) {
         let connection = ClientChannelHandler(id: id, core: self)
         connections[id] = connection
         let bound = NIOLoopBound(connection, eventLoop: eventLoop)
-        // One look-up and one race of addresses for each connection: NIO caches neither.
+        // NIO resolves the name and races its addresses (Happy Eyeballs) for each connection; it caches neither.
         bootstrap().connect(host: endpoint.host, port: endpoint.port).whenComplete { result in
             let connection = bound.value
             switch result {
@@ -25,7 +25,8 @@ extension ClientCore {
             .channelOption(ChannelOptions.socketOption(.so_keepalive), value: 1)
         #if os(Linux)
             if let timeout = configuration.unacknowledgedTimeout {
-                // TCP_USER_TIMEOUT of <linux/tcp.h>, in milliseconds: bounds retransmission as well as keep-alive.
+                // 18 is TCP_USER_TIMEOUT of <linux/tcp.h>, in milliseconds; it bounds retransmission and TCP
+                // keep-alive.
                 let option = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: 18))
                 let milliseconds = TimeAmount(timeout).nanoseconds / 1_000_000
                 return bootstrap.channelOption(option, value: Int(milliseconds))
@@ -34,8 +35,7 @@ extension ClientCore {
         return bootstrap
     }
 
-    /// TCP is connected. The handlers are added here and not by the bootstrap, because of several addresses tried at
-    /// once only the winner is ours.
+    /// Adds the handlers after TCP is connected. The bootstrap would add them to every address that it tries at once.
     private func connected(_ connection: ClientChannelHandler, _ channel: any Channel) {
         guard connections[connection.id] === connection, channel.isActive else {
             channel.close(promise: nil)
@@ -60,12 +60,12 @@ extension ClientCore {
 
     private static func isTimeout(_ error: any Error) -> Bool {
         if case .connectTimeout? = error as? ChannelError { return true }
-        // One error for each address that was tried.
+        // A connection error holds one error for each address tried.
         guard let tried = (error as? NIOConnectionError)?.connectionErrors, !tried.isEmpty else { return false }
         return tried.allSatisfy { isTimeout($0.error) }
     }
 
-    // MARK: Reports, some from inside session events: they change values and start nothing
+    // MARK: Events. Some arrive from within session callbacks, so they change state and start no work.
 
     func becameReady(_ connection: ClientChannelHandler) {
         statistics.connectionsOpened += 1
@@ -80,8 +80,8 @@ extension ClientCore {
         pool.limitChanged(connection.id, to: connection.streamLimit)
     }
 
-    func proved(_ connection: ClientChannelHandler) {
-        pool.proved(connection.id)
+    func markProven(_ connection: ClientChannelHandler) {
+        pool.markProven(connection.id)
         limitChanged(connection)
     }
 
@@ -91,14 +91,15 @@ extension ClientCore {
         connection.isDraining = true
         pool.drain(connection.id)
         logger.info(
-            "server ends the connection", metadata: ["connection": "\(connection.id)", "goaway": "\(notice)"])
+            "GOAWAY received; draining the connection",
+            metadata: ["connection": "\(connection.id)", "goaway": "\(notice)"])
     }
 
     func released(_ connection: ClientChannelHandler) {
         pool.releaseStream(connection.id)
     }
 
-    func answered() {
+    func responseReceived() {
         statistics.responses += 1
     }
 
@@ -110,24 +111,24 @@ extension ClientCore {
         statistics.pingTimeouts += 1
     }
 
-    // MARK: Orders
+    // MARK: Draining
 
-    /// Lets a connection finish what it has and take nothing more.
+    /// Stops opening streams on a connection; it closes once its open ones have ended.
     func drain(_ connection: ClientChannelHandler) {
         pool.drain(connection.id)
         connection.drain()
     }
 
-    /// Lets every connection finish and be replaced. Who waits for a stream was made for the old ones and is given back: on a
-    /// new one it would come first, and bind it to the credential of before.
+    /// Drains every connection and fails the waiting requests as `retired`. They carry the old credential; as the first
+    /// request on a new connection they would bind it to that credential.
     func retireConnections() {
         for connection in connections.values where connection.isReady {
             connection.isRetired = true
             drain(connection)
         }
         failWaiting(.notProcessed(Self.retired))
-        turn()
+        processQueue()
     }
 
-    static let retired = HTTP2Failure(.retired, "it was for a connection that was retired")
+    static let retired = HTTP2Failure(.retired, "its connection was retired")
 }

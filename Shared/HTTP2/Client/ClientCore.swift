@@ -1,10 +1,9 @@
 import Logging
 import NIOCore
 
-/// The client on its event loop: the queue, the connections, the timers. Every method runs there.
+/// The client's state on its event loop: queue, connections and timers. Every method runs on that loop.
 ///
-/// All connections of a client share one event loop, so that a request crosses threads once on its way in and once
-/// on its way out, and nothing here needs a lock.
+/// All connections of a client share one event loop: no locks, and one thread hop each for request and response.
 final class ClientCore {
     let endpoint: HTTP2Endpoint
     /// `:scheme` and `:authority`, which every request carries.
@@ -13,15 +12,15 @@ final class ClientCore {
     let tls: ClientTLS
     let eventLoop: any EventLoop
     let logger: Logger
-    /// The first stream id of every connection, when a test wants to run out of them.
+    /// The first stream id of every connection; set only by tests of id exhaustion.
     let firstStream: UInt32?
     private let inbox: ClientInbox
 
-    private var waiting = WaitingLine<Call>()
-    /// Calls in `waiting` that are not finished yet.
+    private var waiting = PendingRequestQueue<PendingRequest>()
+    /// Unfinished requests in `waiting`.
     private var waitingCount = 0
-    /// Calls to be sent again before all others of their precedence, in their old order.
-    private var returned: [Call] = []
+    /// Requests to resend before all others of their priority, in their old order.
+    private var returned: [PendingRequest] = []
     var pool: ConnectionPool
     var connections: [ConnectionPool.ID: ClientChannelHandler] = [:]
     private var unflushed: [ClientChannelHandler] = []
@@ -44,31 +43,31 @@ final class ClientCore {
         self.eventLoop = eventLoop
         self.firstStream = firstStream
         self.logger = logger
-        let pace = ConnectPace(
+        let backoff = ConnectBackoff(
             interval: TimeAmount(configuration.connectInterval), backoff: TimeAmount(configuration.connectBackoff),
             maximumBackoff: TimeAmount(configuration.maximumConnectBackoff))
-        pool = ConnectionPool(maximum: configuration.maximumConnections, pace: pace)
+        pool = ConnectionPool(maximum: configuration.maximumConnections, backoff: backoff)
     }
 
-    // MARK: Turns
+    // MARK: Queue
 
-    /// Takes what was put into the inbox: one turn for a whole burst of calls.
+    /// Takes all submissions and cancellations out of the inbox and processes them in one pass.
     func takeInbox() {
-        let (bursts, cancelled) = inbox.take()
-        for burst in bursts { accept(burst) }
-        for burst in cancelled { cancel(burst) }
-        turn()
+        let (groups, cancelled) = inbox.take()
+        for group in groups { accept(group) }
+        for group in cancelled { cancel(group) }
+        processQueue()
     }
 
-    /// Brings everything up to date after something happened: streams for waiting calls, bytes for the wire, a
-    /// further connection if it is due. Never called from inside a session event.
-    func turn() {
+    /// Assigns streams to waiting requests, flushes connections, and opens another connection if one is due. Never
+    /// called from within a session callback.
+    func processQueue() {
         repeat {
             assign()
             let touched = unflushed
             unflushed.removeAll(keepingCapacity: true)
             for connection in touched {
-                connection.isTouched = false
+                connection.needsFlush = false
                 connection.flush()
             }
         } while !unflushed.isEmpty || !returned.isEmpty
@@ -78,56 +77,58 @@ final class ClientCore {
 
     private func assign() {
         if !returned.isEmpty {
-            for call in returned.reversed() { waiting.prepend(call, call.burst.requests.precedence) }
+            for request in returned.reversed() { waiting.prepend(request, request.group.requests.priority) }
             waitingCount += returned.count
             returned.removeAll()
         }
         guard waiting.next != nil else { return }
         let now = NIODeadline.now()
-        while let call = waiting.next {
-            if call.isFinished {
+        while let request = waiting.next {
+            if request.isFinished {
                 waiting.dropNext()
-            } else if call.burst.isCut {
+            } else if request.group.isWithdrawn {
                 waitingCount -= 1
-                call.finish(.failure(.notProcessed(Self.withdrawn)))
+                request.finish(.failure(.notProcessed(Self.withdrawn)))
                 waiting.dropNext()
-            } else if !call.burst.requests.mayStart(call.index) {
+            } else if !request.group.requests.mayStart(request.index) {
                 waitingCount -= 1
-                call.finish(.failure(.notProcessed(Self.withheld)))
+                request.finish(.failure(.notProcessed(Self.withheld)))
                 waiting.dropNext()
             } else {
                 guard let id = pool.takeStream(now: now), let connection = connections[id] else { return }
                 waitingCount -= 1
-                call.gotStream(now: now)
-                open(call, on: connection)
+                request.streamAssigned(now: now)
+                open(request, on: connection)
                 waiting.takeNext()
             }
         }
     }
 
-    private static let withdrawn = HTTP2Failure(.withdrawn, "another answer made it pointless")
-    private static let withheld = HTTP2Failure(.withheld, "it may not be sent any more")
+    private static let withdrawn = HTTP2Failure(.withdrawn, "another response of its group withdrew it")
+    private static let withheld = HTTP2Failure(.withheld, "the caller withheld it")
 
-    private func open(_ call: Call, on connection: ClientChannelHandler) {
-        touch(connection)
+    private func open(_ request: PendingRequest, on connection: ClientChannelHandler) {
+        markForFlush(connection)
         do {
-            try connection.open(call)
+            try connection.open(request)
         } catch {
             guard !error.isInvalidRequest else {
                 pool.releaseStream(connection.id)
-                return call.finish(.failure(.invalidRequest("a field holds control characters")))
+                return request.finish(.failure(.invalidRequest("a field contains control characters")))
             }
-            logger.debug("no stream", metadata: ["connection": "\(connection.id)", "error": "\(error.text)"])
+            logger.debug(
+                "opening a stream failed; draining the connection",
+                metadata: ["connection": "\(connection.id)", "error": "\(error.text)"])
             pool.releaseStream(connection.id)
             drain(connection)
-            connection.settle(call, stream: 0, .neverSent)
+            connection.settle(request, stream: 0, .neverSent)
         }
     }
 
-    /// Remembers that a connection has something to write at the end of the turn.
-    private func touch(_ connection: ClientChannelHandler) {
-        guard !connection.isTouched else { return }
-        connection.isTouched = true
+    /// Adds a connection to the flush list.
+    private func markForFlush(_ connection: ClientChannelHandler) {
+        guard !connection.needsFlush else { return }
+        connection.needsFlush = true
         unflushed.append(connection)
     }
 
@@ -139,60 +140,61 @@ final class ClientCore {
         inbox.statistics = statistics
     }
 
-    // MARK: Calls
+    // MARK: Requests
 
-    private func accept(_ burst: Burst) {
-        if case .cancelled = burst.phase {
-            burst.refuse(.cancelled(written: false))
+    private func accept(_ group: RequestGroup) {
+        if case .cancelled = group.phase {
+            group.failAll(.cancelled(written: false))
         } else if isShutDown {
-            burst.refuse(.closed)
+            group.failAll(.closed)
         } else {
-            burst.phase = .taken
-            burst.answersBefore = statistics.responses
-            waiting.append(burst.calls, burst.requests.precedence)
-            waitingCount += burst.calls.count
-            if let due = deadlines.added(burst.deadline) { setDeadlineTimer(due) }
+            group.phase = .taken
+            group.responsesAtStart = statistics.responses
+            waiting.append(group.members, group.requests.priority)
+            waitingCount += group.members.count
+            if let due = deadlines.added(group.deadline) { setDeadlineTimer(due) }
         }
     }
 
-    private func cancel(_ burst: Burst) {
-        switch burst.phase {
-        case .submitted: burst.phase = .cancelled
-        case .taken: for call in burst.calls { abandon(call, .cancelled(written: call.isWritten)) }
+    private func cancel(_ group: RequestGroup) {
+        switch group.phase {
+        case .submitted: group.phase = .cancelled
+        case .taken: for request in group.members { abandon(request, .cancelled(written: request.isWritten)) }
         case .cancelled, .ended: break
         }
     }
 
-    /// Ends a call that its caller no longer waits for.
-    private func abandon(_ call: Call, _ error: HTTP2Error) {
-        switch call.place {
+    /// Ends a cancelled or overdue request and resets its stream.
+    private func abandon(_ request: PendingRequest, _ error: HTTP2Error) {
+        switch request.state {
         case .waiting:
             waitingCount -= 1
         case .open(let connection, let stream):
             connection.cancel(stream: stream)
-            touch(connection)
+            markForFlush(connection)
         case .finished:
             return
         }
-        call.finish(.failure(error))
+        request.finish(.failure(error))
     }
 
-    /// Puts a call back that was certainly not processed.
-    func requeue(_ call: Call) {
-        guard !isShutDown else { return call.finish(.failure(.closed)) }
-        call.returnToQueue()
+    /// Requeues a request that was certainly not processed.
+    func requeue(_ request: PendingRequest) {
+        guard !isShutDown else { return request.finish(.failure(.closed)) }
+        request.resetForResend()
         statistics.resends += 1
-        returned.append(call)
+        returned.append(request)
     }
 
-    /// Nobody is left who could take the waiting calls, or is to take them as they are: they fail now, with the reason, rather
-    /// than at their deadline. What was pointless already stays that.
+    /// Fails all waiting requests at once instead of at their deadlines. Withdrawn ones keep the reason `withdrawn`.
     func failWaiting(_ error: HTTP2Error) {
         let failed = waiting.all + returned
         waiting.removeAll()
         returned.removeAll()
         waitingCount = 0
-        for call in failed { call.finish(.failure(call.burst.isCut ? .notProcessed(Self.withdrawn) : error)) }
+        for request in failed {
+            request.finish(.failure(request.group.isWithdrawn ? .notProcessed(Self.withdrawn) : error))
+        }
     }
 
     // MARK: Deadlines
@@ -206,35 +208,36 @@ final class ClientCore {
     private func deadlinePassed() {
         let now = NIODeadline.now()
         var earliest: NIODeadline?
-        let open = connections.values.flatMap { $0.calls.inOrder.map(\.value) }
-        for calls in [waiting.all, open] {
-            for call in calls where !call.isFinished {
-                if call.deadline <= now {
-                    leaveSilent(call, now)
-                    abandon(call, overdue(call))
+        let open = connections.values.flatMap { $0.openRequests.inOrder.map(\.value) }
+        for requests in [waiting.all, open] {
+            for request in requests where !request.isFinished {
+                if request.deadline <= now {
+                    drainIfSilent(request, now)
+                    abandon(request, deadlineError(request))
                 } else {
-                    earliest = min(earliest ?? call.deadline, call.deadline)
+                    earliest = min(earliest ?? request.deadline, request.deadline)
                 }
             }
         }
         waiting.removeAll { $0.isFinished }
         if let due = deadlines.fired(now: now, earliest: earliest) { setDeadlineTimer(due) }
-        turn()
+        processQueue()
     }
 
-    /// Where others were answered while a request stood in line, the line is long and the peer is well.
-    private func overdue(_ call: Call) -> HTTP2Error {
-        if case .waiting = call.place, statistics.responses > call.burst.answersBefore {
-            return .notProcessed(HTTP2Failure(.noStream, "others had every stream until the deadline passed"))
+    /// Returns `noStream` for a request that never got a stream while others were answered: the queue is long, and the
+    /// peer is responsive.
+    private func deadlineError(_ request: PendingRequest) -> HTTP2Error {
+        if case .waiting = request.state, statistics.responses > request.group.responsesAtStart {
+            return .notProcessed(HTTP2Failure(.noStream, "no stream was free before the deadline"))
         }
-        return .deadlineExceeded(written: call.isWritten)
+        return .deadlineExceeded(written: request.isWritten)
     }
 
-    /// A request went unanswered on a connection that said nothing else either. Where PINGs may not be sent, nothing but
-    /// this tells that the peer is gone, and every further request there would have the same fate.
-    private func leaveSilent(_ call: Call, _ now: NIODeadline) {
-        guard case .open(let connection, _) = call.place, !connection.isDraining,
-            connection.quietSince + TimeAmount(configuration.pingTimeout) <= now
+    /// Drains a connection on which a request passed its deadline and nothing else was read. Without PINGs, this is the
+    /// only detection of a dead peer.
+    private func drainIfSilent(_ request: PendingRequest, _ now: NIODeadline) {
+        guard case .open(let connection, _) = request.state, !connection.isDraining,
+            connection.idleSince + TimeAmount(configuration.pingTimeout) <= now
         else { return }
         drain(connection)
     }
@@ -254,13 +257,13 @@ final class ClientCore {
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let task = eventLoop.scheduleTask(deadline: due) {
                 bound.value.growthTimer = nil
-                bound.value.turn()
+                bound.value.processQueue()
             }
             growthTimer = (due, task)
         }
     }
 
-    /// A connection is gone, with all its calls settled.
+    /// Removes an ended connection whose requests are all settled.
     func ended(_ connection: ClientChannelHandler, _ failure: HTTP2Failure) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
         pool.remove(connection.id, now: .now(), random: .random(in: 0..<1))
@@ -274,14 +277,14 @@ final class ClientCore {
             logger.debug(
                 "connection lost", metadata: ["connection": "\(connection.id)", "failure": "\(failure)"])
         }
-        if !connection.isReady && !pool.hasProspects { failWaiting(.notProcessed(failure)) }
-        turn()
+        if !connection.isReady && !pool.canServeRequests { failWaiting(.notProcessed(failure)) }
+        processQueue()
         finishShutdown()
     }
 
-    // MARK: End
+    // MARK: Shutdown
 
-    /// Refuses what comes, fails what waits, lets open streams end by their deadlines, closes connections.
+    /// Refuses new requests, fails waiting ones, waits for open streams until their deadlines, closes connections.
     func shutDown(_ promise: EventLoopPromise<Void>) {
         isShutDown = true
         shutdowns.append(promise)
@@ -290,7 +293,7 @@ final class ClientCore {
         failWaiting(.closed)
         for (id, connection) in connections {
             if connection.context == nil {
-                // Still between look-up and TCP: whatever comes of it is closed when it comes.
+                // Still connecting: `connected` closes the channel.
                 connections[id] = nil
                 pool.remove(id, now: .now(), random: 0)
             } else if connection.isReady {

@@ -1,61 +1,61 @@
 import Synchronization
 
-/// Where callers and the client's event loop meet: bursts of calls go in, the event loop takes them out.
+/// Passes request groups from calling tasks to the client's event loop.
 ///
-/// Only the first one wakes the event loop; those that follow before it comes are taken along.
+/// Only the first submission wakes the event loop. It takes all later ones in the same pass.
 final class ClientInbox: Sendable {
     enum Admission {
-        /// Taken; the caller must wake the event loop if it is the first since it last came.
+        /// Admitted; the caller must wake the event loop if this is the first submission since its last pass.
         case admitted(isFirst: Bool)
         case full
         case closed
     }
 
     private struct State {
-        var bursts: [Burst] = []
-        var cancelled: [Burst] = []
-        /// Calls in `bursts`.
+        var groups: [RequestGroup] = []
+        var cancelled: [RequestGroup] = []
+        /// Requests in `groups`.
         var count = 0
-        var isAwaited = false
+        var isWakeUpPending = false
         var isClosed = false
         var statistics = HTTP2ClientStatistics()
     }
 
     private let state = Mutex(State())
 
-    func put(_ burst: Burst, maximum: Int) -> Admission {
+    func put(_ group: RequestGroup, maximum: Int) -> Admission {
         state.withLock { state in
             if state.isClosed { return .closed }
             if state.count + state.statistics.waiting >= maximum { return .full }
-            state.bursts.append(burst)
-            state.count += burst.calls.count
-            defer { state.isAwaited = true }
-            return .admitted(isFirst: !state.isAwaited)
+            state.groups.append(group)
+            state.count += group.members.count
+            defer { state.isWakeUpPending = true }
+            return .admitted(isFirst: !state.isWakeUpPending)
         }
     }
 
-    /// Notes a cancellation; true when the caller must wake the event loop.
-    func cancel(_ burst: Burst) -> Bool {
+    /// Records a cancellation; returns whether the caller must wake the event loop.
+    func cancel(_ group: RequestGroup) -> Bool {
         state.withLock { state in
-            state.cancelled.append(burst)
-            defer { state.isAwaited = true }
-            return !state.isAwaited
+            state.cancelled.append(group)
+            defer { state.isWakeUpPending = true }
+            return !state.isWakeUpPending
         }
     }
 
-    /// Everything put in since the last time, on the event loop.
-    func take() -> (bursts: [Burst], cancelled: [Burst]) {
+    /// Returns all submissions and cancellations since the last call.
+    func take() -> (groups: [RequestGroup], cancelled: [RequestGroup]) {
         state.withLock { state in
-            let taken = (state.bursts, state.cancelled)
-            state.bursts = []
+            let taken = (state.groups, state.cancelled)
+            state.groups = []
             state.count = 0
             state.cancelled = []
-            state.isAwaited = false
+            state.isWakeUpPending = false
             return taken
         }
     }
 
-    /// Refuses calls from now on.
+    /// Refuses further groups.
     func close() {
         state.withLock { $0.isClosed = true }
     }

@@ -1,17 +1,17 @@
 import NIOCore
 
-/// Which connection a request goes to, and when there is another connection. A value without sockets or clocks.
+/// Chooses the connection for each request and decides when to open another. Pure: no sockets and no clock.
 ///
-/// Connections are told apart by a number from 1. Streams are counted here so that a choice costs no look around.
+/// Connections are numbered from 1. The pool counts their open streams.
 struct ConnectionPool {
     typealias ID = Int
 
     enum Phase: Hashable {
         /// Can transition to: ready, gone.
         case connecting
-        /// Takes streams up to its limit. Can transition to: draining, gone.
+        /// Accepts streams up to its limit. Can transition to: draining, gone.
         case ready
-        /// Finishes the streams it has and takes no more. Can transition to: gone.
+        /// Finishes its open streams and accepts no more. Can transition to: gone.
         case draining
     }
 
@@ -20,48 +20,47 @@ struct ConnectionPool {
         var phase = Phase.connecting
         var limit = 0
         var open = 0
-        /// It brought a good answer: the peer accepts what we send on it.
+        /// Whether a 2xx response arrived on it.
         var isProven = false
 
-        /// Whether it takes one more stream.
+        /// Whether it accepts another stream.
         var hasStream: Bool { phase == .ready && open < limit }
     }
 
     enum Growth: Hashable {
         case none
         case connect(ID)
-        /// Ask again then.
+        /// Call `grow` again at this time.
         case later(NIODeadline)
     }
 
     private let maximum: Int
     private(set) var members: [Member] = []
     private var lastID = 0
-    private var pace: ConnectPace
-    /// Where the last stream was taken, and how many more go there until when, before the choice is made again.
+    private var backoff: ConnectBackoff
+    /// The connection of the current run of streams, the streams left in the run, and its end.
     private var run: (id: ID, left: Int, until: NIODeadline)?
 
-    init(maximum: Int, pace: ConnectPace) {
+    init(maximum: Int, backoff: ConnectBackoff) {
         self.maximum = maximum
-        self.pace = pace
+        self.backoff = backoff
     }
 
     var ready: Int { members.count { $0.phase == .ready } }
     var draining: Int { members.count { $0.phase == .draining } }
     var openStreams: Int { members.reduce(0) { $0 + $1.open } }
-    /// Whether a waiting request has anything to wait for.
-    var hasProspects: Bool { members.contains { $0.phase != .draining } }
+    /// Whether a connection is ready or being made.
+    var canServeRequests: Bool { members.contains { $0.phase != .draining } }
 
     // MARK: Streams
 
-    /// Streams that are taken on one connection before the least loaded is looked for again: one write, and answers that
-    /// come together, where each would have had its own.
+    /// Streams opened on one connection before the least loaded one is chosen again. Requests of one run share a write.
     private static var streamsInRun: Int { 64 }
-    /// Who comes later shares no write, and a connection that answers nothing is soon not the least loaded.
+    /// The longest run. Later requests share no write, and an unresponsive connection must not keep receiving streams.
     private static var longestRun: TimeAmount { .milliseconds(10) }
 
-    /// Takes a stream on a connection that has one left: where the last one was taken, and after a run of them on the
-    /// least loaded.
+    /// Takes a stream on the connection of the current run; after the run, on the least loaded connection. Returns nil
+    /// when no connection has a free stream.
     mutating func takeStream(now: NIODeadline) -> ID? {
         if let run, run.left > 0, now < run.until,
             let index = members.firstIndex(where: { $0.id == run.id && $0.hasStream })
@@ -97,34 +96,34 @@ struct ConnectionPool {
         update(id) { $0.limit = limit }
     }
 
-    /// A good answer came: the way to the peer works, so the next failure starts the back-off anew.
-    mutating func proved(_ id: ID) {
+    /// Records a 2xx response on a connection; resets the backoff.
+    mutating func markProven(_ id: ID) {
         update(id) { $0.isProven = true }
-        pace.succeeded()
+        backoff.succeeded()
     }
 
     mutating func drain(_ id: ID) {
         update(id) { if $0.phase == .ready { $0.phase = .draining } }
     }
 
-    /// A connection that ends without ever having proved useful counts as a failed one, or a peer that accepts
-    /// connections only to end them would be stormed. `random` is in 0..<1.
+    /// Removes a connection. One that ends without a 2xx response counts as failed, so that a peer which accepts and
+    /// closes connections causes backoff. `random` is in 0..<1.
     mutating func remove(_ id: ID, now: NIODeadline, random: Double) {
         guard let index = members.firstIndex(where: { $0.id == id }) else { return }
         let member = members.remove(at: index)
-        if !member.isProven { pace.failed(now: now, random: random) }
+        if !member.isProven { backoff.failed(now: now, random: random) }
     }
 
-    /// Whether another connection is due while requests wait that no stream was left for.
+    /// Decides whether to open another connection. Called while requests wait and no stream is free.
     mutating func grow(now: NIODeadline) -> Growth {
         let usable = members.filter { $0.phase != .draining }
         guard usable.count < maximum, !usable.contains(where: { $0.phase == .connecting }) else { return .none }
         guard usable.allSatisfy({ $0.open >= $0.limit }) else { return .none }
-        // More connections would not help with a peer that holds us to one stream until it trusts us.
+        // APNs limits each new connection to one stream until its token is accepted; more connections would not help.
         guard usable.isEmpty || usable.contains(where: \.isProven) else { return .none }
-        let due = usable.isEmpty ? pace.nextReplacement : pace.nextGrowth
+        let due = usable.isEmpty ? backoff.nextReplacement : backoff.nextGrowth
         guard due <= now else { return .later(due) }
-        pace.started(now: now)
+        backoff.started(now: now)
         lastID += 1
         members.append(Member(id: lastID))
         return .connect(lastID)

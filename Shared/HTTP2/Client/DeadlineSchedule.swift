@@ -1,24 +1,24 @@
 import NIOCore
 
-/// When to look for requests whose deadline has passed, without a timer for each of them.
+/// One timer for the deadlines of all requests.
 ///
-/// One timer stands at the earliest deadline seen since it was last set. When it fires, all open requests are looked
-/// at and it is set to the earliest of those left. Under a steady load of equal deadlines that is one look in each
-/// span of a deadline, so a request costs one comparison.
+/// The timer is set to the earliest deadline added since it was last set. When it fires, all requests are checked and
+/// it is set to the earliest remaining deadline. With equal time-outs it fires once each time-out, so adding a request
+/// costs one comparison.
 struct DeadlineSchedule {
-    /// Deadlines closer together than this share a look.
+    /// The least time between two checks.
     private static let granularity = TimeAmount.milliseconds(5)
 
     private(set) var timer: NIODeadline?
 
-    /// A request with this deadline came; returns when the timer must now fire if that changes.
+    /// Adds a request's deadline; returns the new timer deadline, or nil if it is unchanged.
     mutating func added(_ deadline: NIODeadline) -> NIODeadline? {
         if let timer, timer <= deadline { return nil }
         timer = deadline
         return deadline
     }
 
-    /// The timer fired and `earliest` is the first deadline left; returns when it must fire again, if ever.
+    /// Returns the next timer deadline after the timer fired. `earliest` is the first remaining deadline.
     mutating func fired(now: NIODeadline, earliest: NIODeadline?) -> NIODeadline? {
         timer = earliest.map { max($0, now + Self.granularity) }
         return timer

@@ -1,22 +1,22 @@
-import DequeModule
 package import NIOCore
+import DequeModule
 import Synchronization
 
-/// Runs tasks on the thread of an event loop. Who sends with a client of that loop and awaits the answers there changes no
-/// thread, and neither wakes the other.
+/// Runs tasks on an event loop's thread, so a task that awaits responses of a client on that loop never changes
+/// threads.
 ///
-/// What runs there must not block. A loop looks at its sockets once nobody asks it for more: so the tasks that are ready run one
-/// after the other for ``slice``, and then let it. For that there is one executor of a loop (``EventLoopExecutors``).
+/// Tasks must not block. The loop reads its sockets only between jobs, so ready tasks run for at most ``slice`` at a
+/// time. Use one executor for each loop (``EventLoopExecutors``); several would each take a slice.
 package final class EventLoopExecutor: TaskExecutor {
     private struct State {
         var ready: Deque<UnownedJob> = []
-        /// Whether the loop was asked to run what is ready.
-        var isAwaited = false
+        /// Whether the loop has been asked to run the ready jobs.
+        var isWakeUpPending = false
     }
 
     private static let slice = TimeAmount.milliseconds(2)
-    /// What is due at once would run before the sockets are looked at.
-    private static let breath = TimeAmount.microseconds(100)
+    /// The pause after a slice. A job scheduled without delay would run before the loop reads its sockets.
+    private static let pause = TimeAmount.microseconds(100)
 
     package let eventLoop: any EventLoop
     private let state = Mutex(State())
@@ -27,8 +27,8 @@ package final class EventLoopExecutor: TaskExecutor {
         let job = UnownedJob(job)
         let isFirst = state.withLock { state in
             state.ready.append(job)
-            defer { state.isAwaited = true }
-            return !state.isAwaited
+            defer { state.isWakeUpPending = true }
+            return !state.isWakeUpPending
         }
         if isFirst { eventLoop.execute { self.run() } }
     }
@@ -38,7 +38,7 @@ package final class EventLoopExecutor: TaskExecutor {
         while let job = next() {
             job.runSynchronously(on: asUnownedTaskExecutor())
             guard NIODeadline.now() < end else {
-                eventLoop.scheduleTask(in: Self.breath) { self.run() }
+                eventLoop.scheduleTask(in: Self.pause) { self.run() }
                 return
             }
         }
@@ -47,7 +47,7 @@ package final class EventLoopExecutor: TaskExecutor {
     private func next() -> UnownedJob? {
         state.withLock { state in
             guard let job = state.ready.popFirst() else {
-                state.isAwaited = false
+                state.isWakeUpPending = false
                 return nil
             }
             return job
@@ -55,14 +55,14 @@ package final class EventLoopExecutor: TaskExecutor {
     }
 }
 
-/// The executors of a group's loops, one of each.
+/// The executors of an event loop group, one for each loop.
 package struct EventLoopExecutors {
     private let group: any EventLoopGroup
     private var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
 
     package init(_ group: any EventLoopGroup) { self.group = group }
 
-    /// That of the loop whose turn it is.
+    /// Returns the executor of the group's next loop.
     package mutating func next() -> EventLoopExecutor {
         let eventLoop = group.next()
         let executor = executors[ObjectIdentifier(eventLoop)] ?? EventLoopExecutor(eventLoop)

@@ -4,19 +4,19 @@ import NIOPosix
 
 /// Multiplexed HTTP/2 requests to one endpoint, over a small pool of long-lived connections.
 ///
-/// Requests queue until a connection has a stream for them, as the peer's SETTINGS allow at that moment. What was
-/// certainly not processed (refused, above a GOAWAY's last stream, cut off before it was fully written) is sent again
-/// by itself; everything else ends in an `HTTP2Error` that says whether resending is safe. No connection is made
-/// before the first request. A client must be shut down; until then its connections stay open.
+/// Requests wait for a stream as the peer's SETTINGS allow. A request that was certainly not processed (refused, above
+/// a GOAWAY's last stream, not fully written when the connection ended) is resent transparently. Every other failure is
+/// an `HTTP2Error` with `isSafeToResend`. The first request opens the first connection. Call `shutdown`;
+/// until then the connections stay open.
 package final class HTTP2Client: Sendable {
-    /// Has all its connections; who awaits answers there changes no thread (``EventLoopExecutor``).
+    /// Runs all connections. Tasks that await responses on this loop change no threads (``EventLoopExecutor``).
     package let eventLoop: any EventLoop
     let inbox: ClientInbox
     private let maximumWaiting: Int
-    /// Touched only on `eventLoop`, which the box checks.
+    /// Used on `eventLoop` only; the box checks it.
     private let core: NIOLoopBoundBox<ClientCore>
 
-    /// Prepares a client; throws `invalidConfiguration` when the endpoint's certificate files cannot be used.
+    /// Creates a client; throws `invalidConfiguration` when the endpoint's certificate files are missing or malformed.
     package convenience init(
         endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration = .init(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger
@@ -42,11 +42,11 @@ package final class HTTP2Client: Sendable {
             eventLoop: eventLoop)
     }
 
-    /// Sends `request` and waits for the whole response, whatever its status.
+    /// Sends `request` and returns the complete response, of any status.
     ///
-    /// `deadline` counts from now and covers the wait for a connection and a stream, and once more from the first stream
-    /// on: it then covers all transparent resends and the response. Whoever had to wait for a stream is not cut off in the
-    /// middle of the answer. When it passes, the stream is reset with CANCEL. Cancelling the task does the same at once.
+    /// `deadline` applies twice: from now until the request has a stream, and from its first stream to the end of the
+    /// response, resends included. A request that waited long for a stream so still has the full time for its response.
+    /// At the deadline, or when the task is cancelled, the stream is reset with CANCEL.
     package func execute(
         _ request: HTTP2Request, deadline: Duration
     ) async throws(HTTP2Error) -> HTTP2Response {
@@ -54,54 +54,53 @@ package final class HTTP2Client: Sendable {
         return try await execute(all: request, deadline: deadline)[0].get()
     }
 
-    /// Sends all of `requests` and waits for the last of their answers, which come in the order of the requests.
+    /// Sends all `requests` and returns their results, in the order of the requests, once the last has ended.
     ///
-    /// `deadline` counts for each of them as for one. Cancelling the task ends those that are left.
-    package func execute(all requests: some HTTP2Requests, deadline: Duration) async -> [HTTP2Answer] {
+    /// `deadline` applies to each request as in the other `execute`. Cancelling the task ends the remaining requests.
+    package func execute(all requests: some HTTP2Requests, deadline: Duration) async -> [HTTP2Result] {
         guard requests.count > 0 else { return [] }
-        let burst = Burst(requests, patience: TimeAmount(deadline))
+        let group = RequestGroup(requests, timeout: TimeAmount(deadline))
         var refusal: HTTP2Error?
         await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-                burst.begin(continuation)
-                refusal = submit(burst)
-                // A cancellation of a refused burst may reach the event loop at the same time: it touches the phase only.
+                group.begin(continuation)
+                refusal = submit(group)
+                // A concurrent cancellation of a refused group is harmless: the event loop changes only its phase.
                 if refusal != nil { continuation.resume() }
             }
         } onCancel: {
-            if inbox.cancel(burst) { wake() }
+            if inbox.cancel(group) { wake() }
         }
-        let answers = burst.takeAnswers()
+        let answers = group.takeResults()
         return refusal.map { Array(repeating: .failure($0), count: requests.count) } ?? answers
     }
 
-    /// What the client has done and has open.
+    /// Counters and gauges as of the event loop's last pass.
     package var statistics: HTTP2ClientStatistics { inbox.statistics }
 
-    /// Sends every further request on new connections; the present ones finish what they have and close, and requests that
-    /// have no stream yet end as not processed (`retired`). For a changed or revoked credential, which providers bind to the
-    /// connection.
+    /// Drains all connections and sends further requests on new ones. Requests without a stream end as `notProcessed`
+    /// with the code `retired`. For changed or revoked credentials: APNs binds a connection to its first token.
     package func retireConnections() {
         eventLoop.execute { self.core.value.retireConnections() }
     }
 
-    /// Refuses further requests, fails waiting ones with `closed`, waits for those in flight until they are answered
-    /// or reach their deadline, and closes the connections. Idempotent.
+    /// Refuses further requests, fails waiting ones with `closed`, waits for open streams until their responses or
+    /// deadlines, and closes the connections. Idempotent.
     package func shutdown() async {
         inbox.close()
         let promise = eventLoop.makePromise(of: Void.self)
         eventLoop.execute { self.core.value.shutDown(promise) }
-        // The promise only succeeds, or fails when the event loop itself was shut down before: closed either way.
+        // The promise fails only if the event loop was shut down before; the connections are closed in both cases.
         try? await promise.futureResult.get()
     }
 
-    private func submit(_ burst: Burst) -> HTTP2Error? {
-        switch inbox.put(burst, maximum: maximumWaiting) {
+    private func submit(_ group: RequestGroup) -> HTTP2Error? {
+        switch inbox.put(group, maximum: maximumWaiting) {
         case .admitted(let isFirst):
             if isFirst { wake() }
             return nil
         case .full:
-            return .notProcessed(HTTP2Failure(.queueFull, "\(maximumWaiting) requests are waiting already"))
+            return .notProcessed(HTTP2Failure(.queueFull, "\(maximumWaiting) requests wait for a stream already"))
         case .closed:
             return .closed
         }

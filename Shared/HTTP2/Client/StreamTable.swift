@@ -1,11 +1,11 @@
-/// The open streams of one connection, found by their id.
+/// The open streams of one connection by stream id.
 ///
-/// Ids of one connection only grow (RFC 9113 §5.1.1), so the low bits alone tell apart the streams that were opened
-/// within one length of the ring: a look-up is one comparison. The few that stay open for longer move aside when
-/// their place is wanted.
+/// Stream ids of a connection only grow (RFC 9113 §5.1.1), so the low bits are unique among the streams opened within
+/// one ring length and a look-up is one comparison. A stream open for longer moves to `overflow` when its slot is
+/// needed.
 struct StreamTable<Value> {
     private var ring: [(id: Int32, value: Value)?]
-    private var strays: [Int32: Value] = [:]
+    private var overflow: [Int32: Value] = [:]
     private(set) var count = 0
 
     init() {
@@ -14,47 +14,47 @@ struct StreamTable<Value> {
 
     var isEmpty: Bool { count == 0 }
 
-    private func place(of id: Int32) -> Int { Int(id >> 1) & (ring.count - 1) }
+    private func slot(of id: Int32) -> Int { Int(id >> 1) & (ring.count - 1) }
 
     subscript(id: Int32) -> Value? {
-        if let found = ring[place(of: id)], found.id == id { return found.value }
-        return strays.isEmpty ? nil : strays[id]
+        if let found = ring[slot(of: id)], found.id == id { return found.value }
+        return overflow.isEmpty ? nil : overflow[id]
     }
 
     /// Adds a stream whose id is not in the table.
     mutating func insert(_ value: Value, at id: Int32) {
         if (count + 1) * 2 > ring.count { grow() }
         count += 1
-        let place = place(of: id)
-        if let older = ring[place] { strays[older.id] = older.value }
-        ring[place] = (id, value)
+        let slot = slot(of: id)
+        if let older = ring[slot] { overflow[older.id] = older.value }
+        ring[slot] = (id, value)
     }
 
     mutating func remove(_ id: Int32) -> Value? {
-        let place = place(of: id)
-        if let found = ring[place], found.id == id {
-            ring[place] = nil
+        let slot = slot(of: id)
+        if let found = ring[slot], found.id == id {
+            ring[slot] = nil
             count -= 1
             return found.value
         }
-        guard !strays.isEmpty, let value = strays.removeValue(forKey: id) else { return nil }
+        guard !overflow.isEmpty, let value = overflow.removeValue(forKey: id) else { return nil }
         count -= 1
         return value
     }
 
-    /// Every stream in the order they were opened.
+    /// All streams in the order in which they were opened.
     var inOrder: [(id: Int32, value: Value)] {
-        (ring.compactMap { $0 } + strays.map { (id: $0.key, value: $0.value) }).sorted { $0.id < $1.id }
+        (ring.compactMap { $0 } + overflow.map { (id: $0.key, value: $0.value) }).sorted { $0.id < $1.id }
     }
 
     private mutating func grow() {
         let all = inOrder
         ring = Array(repeating: nil, count: ring.count * 2)
-        strays = [:]
+        overflow = [:]
         for (id, value) in all {
-            let place = place(of: id)
-            if let older = ring[place] { strays[older.id] = older.value }
-            ring[place] = (id, value)
+            let slot = slot(of: id)
+            if let older = ring[slot] { overflow[older.id] = older.value }
+            ring[slot] = (id, value)
         }
     }
 }

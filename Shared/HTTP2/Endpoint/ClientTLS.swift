@@ -1,10 +1,10 @@
 import NIOCore
 import NIOSSL
 
-/// The TLS side of an endpoint, read from its files once; every connection of a client shares it.
+/// TLS configuration of an endpoint, read from its files once and shared by all connections of a client.
 struct ClientTLS: Sendable {
     private let context: NIOSSLContext
-    /// Nil for an address: SNI carries names only (RFC 6066 §3), and the certificate is held against the address.
+    /// Nil for an IP address: SNI carries names only (RFC 6066 §3). The certificate is then verified for the address.
     private let serverName: String?
 
     init(endpoint: HTTP2Endpoint) throws(HTTP2Error) {
@@ -21,11 +21,11 @@ struct ClientTLS: Sendable {
         try NIOSSLClientHandler(context: context, serverHostname: serverName)
     }
 
-    /// What an error on a connection means. BoringSSL's reasons are known by their names only.
+    /// Classifies a connection error. BoringSSL exposes its reasons as text only.
     static func failure(from error: any Error) -> HTTP2Failure {
         let text = "\(error)"
         if text.contains("NO_APPLICATION_PROTOCOL") {
-            return HTTP2Failure(.noHTTP2, "the server refused ALPN h2: \(text)")
+            return HTTP2Failure(.noHTTP2, "the server rejected ALPN h2: \(text)")
         }
         if error is NIOSSLExtraError || text.contains("CERTIFICATE") || text.contains("UNKNOWN_CA") {
             return HTTP2Failure(.certificateRejected, text)

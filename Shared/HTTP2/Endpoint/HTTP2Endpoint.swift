@@ -1,9 +1,9 @@
-/// Where a client connects and how it and the peer prove who they are. ALPN offers `h2` and nothing else.
+/// The address and TLS settings of a server. ALPN offers `h2` only.
 package struct HTTP2Endpoint: Hashable, Sendable {
     package enum Trust: Hashable, Sendable {
-        /// The machine's certificate authorities.
+        /// The system's certificate authorities.
         case system
-        /// Only the authorities in this PEM file.
+        /// Only the certificate authorities in this PEM file.
         case certificates(pemFile: String)
     }
 
@@ -28,7 +28,7 @@ package struct HTTP2Endpoint: Hashable, Sendable {
         }
     }
 
-    /// A name or an address; looked up anew for each connection.
+    /// A host name or IP address, resolved for each connection.
     package var host: String
     package var port: Int
     package var tls: TLS
@@ -39,7 +39,7 @@ package struct HTTP2Endpoint: Hashable, Sendable {
         self.tls = tls
     }
 
-    /// Reads `https://host[:port]`, where an IPv6 address stands in brackets and nothing follows but a slash.
+    /// Parses `https://host[:port]` with an optional trailing slash; IPv6 addresses are in brackets.
     package init(
         url: String, caFile: String? = nil, clientCertificate: ClientCertificate? = nil
     ) throws(HTTP2Error) {
@@ -52,7 +52,7 @@ package struct HTTP2Endpoint: Hashable, Sendable {
                 trust: caFile.map { .certificates(pemFile: $0) } ?? .system, clientCertificate: clientCertificate))
     }
 
-    /// The value of `:authority`: the port is left out when it is the default one.
+    /// The value of `:authority`; omits the default port.
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == 443 ? name : "\(name):\(port)"

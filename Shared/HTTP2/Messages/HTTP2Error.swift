@@ -1,21 +1,21 @@
-/// Why a request has no response. The case says whether the peer may have acted on it, which decides about resending.
+/// The reason for a missing response. The cases distinguish whether the peer may have processed the request.
 package enum HTTP2Error: Error, Hashable, Sendable {
-    /// The peer did not act on the request: never fully written, refused, or above the last stream of a GOAWAY.
+    /// The peer did not process the request: never fully written, refused, or above the last stream of a GOAWAY.
     case notProcessed(HTTP2Failure)
-    /// The whole request was written and its fate is unknown.
+    /// The whole request was written; the peer may have processed it.
     case ambiguous(HTTP2Failure)
-    /// The deadline passed; `written` says whether the whole request had left by then.
+    /// The deadline passed; `written` is true if the whole request had been written.
     case deadlineExceeded(written: Bool)
     /// The calling task was cancelled; `written` as above.
     case cancelled(written: Bool)
-    /// The request cannot be expressed in HTTP/2; nothing was sent and resending it is pointless.
+    /// The request is not valid HTTP/2; nothing was sent and resending it cannot succeed.
     case invalidRequest(String)
-    /// The endpoint or the client's configuration is unusable, for instance a certificate file that cannot be read.
+    /// The endpoint or configuration is unusable, for instance because of an unreadable certificate file.
     case invalidConfiguration(String)
     /// The client was shut down before the request was written.
     case closed
 
-    /// Whether the same request may be sent again without any risk of it being processed twice.
+    /// Whether the request can be resent without the risk of being processed twice.
     package var isSafeToResend: Bool {
         switch self {
         case .notProcessed, .closed, .deadlineExceeded(written: false), .cancelled(written: false): true
@@ -25,36 +25,36 @@ package enum HTTP2Error: Error, Hashable, Sendable {
     }
 }
 
-/// What went wrong with a connection or a stream: a stable word for machines, a sentence for people.
+/// The cause of a failed connection or stream: a stable code and a detail text.
 package struct HTTP2Failure: Hashable, Sendable {
     package enum Code: String, Hashable, Sendable {
         /// No TCP or TLS connection: refused, unreachable, unresolvable.
         case connectFailed = "connect-failed"
         /// The connection was not ready for requests in time.
         case connectTimeout = "connect-timeout"
-        /// Either side's certificate was not accepted.
+        /// Client or server rejected the other's certificate.
         case certificateRejected = "certificate-rejected"
-        /// The peer did not agree on `h2` in the TLS handshake.
+        /// ALPN did not negotiate `h2`.
         case noHTTP2 = "no-http2"
         /// The connection ended while the request was open.
         case connectionLost = "connection-lost"
-        /// The peer left a PING unanswered.
+        /// The peer did not answer a PING.
         case unresponsive = "unresponsive"
-        /// A GOAWAY says the stream was not processed.
+        /// The stream is above the last stream of a GOAWAY.
         case goAway = "goaway"
         /// RST_STREAM with REFUSED_STREAM.
         case refused = "refused-stream"
         /// RST_STREAM with any other code.
         case reset = "stream-reset"
-        /// As many requests as the configuration allows are already waiting.
+        /// The maximum number of requests is already waiting for a stream.
         case queueFull = "queue-full"
-        /// It waited for a stream until its deadline while others were answered.
+        /// The request got no stream before its deadline, while others were answered.
         case noStream = "no-stream"
-        /// It waited for a stream when the connections were retired, or was not processed on one of them.
+        /// The request waited for a stream when connections were retired, or a retired connection did not process it.
         case retired = "retired"
-        /// It waited for a stream when another answer of its burst made sending it pointless.
+        /// A response to another request of the same `execute` withdrew the waiting ones (`shouldContinue(after:)`).
         case withdrawn = "withdrawn"
-        /// When it was about to get a stream, its sender said that it may not be sent any more.
+        /// The caller stopped the request before it got a stream (`mayStart`).
         case withheld = "withheld"
     }
 

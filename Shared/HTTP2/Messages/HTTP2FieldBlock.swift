@@ -1,4 +1,4 @@
-/// Header fields that many requests carry alike, checked and laid out once.
+/// Header fields shared by many requests, validated and laid out once.
 package struct HTTP2FieldBlock: Sendable {
     struct Span {
         var name: Int
@@ -6,17 +6,17 @@ package struct HTTP2FieldBlock: Sendable {
         var neverIndexed: Bool
     }
 
-    /// Names and values, one after the other.
+    /// All names and values, concatenated.
     let bytes: [UInt8]
     let spans: [Span]
 
-    /// Lays out `fields`; throws `invalidRequest` for what no peer would take.
+    /// Lays out `fields`; throws `invalidRequest` for a malformed field.
     package init(_ fields: [HTTP2Header]) throws(HTTP2Error) {
         for field in fields { try field.check() }
         self.init(checked: fields)
     }
 
-    /// What every request of a client begins with (RFC 9113 §8.3.1).
+    /// The pseudo-headers common to all requests of a client (RFC 9113 §8.3.1).
     init(scheme: String, authority: String) {
         self.init(checked: [
             HTTP2Header(name: ":scheme", value: scheme), HTTP2Header(name: ":authority", value: authority),

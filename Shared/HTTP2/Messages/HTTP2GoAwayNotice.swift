@@ -1,9 +1,9 @@
-/// A GOAWAY frame as it was received.
+/// A received GOAWAY frame.
 package struct HTTP2GoAwayNotice: Hashable, Sendable {
-    /// The last of our streams the peer may have acted on; 2^31-1 announces a graceful end without deciding anything.
+    /// The last stream of ours that the peer may process; 2^31-1 announces a graceful shutdown (RFC 9113 §6.8).
     package let lastStream: Int32
     package let code: HTTP2ErrorCode
-    /// The debug data as text, at most 1 KiB of it: JSON, plain text or nothing, as the peer pleases.
+    /// The debug data as text, at most 1 KiB; JSON from APNs, may be empty.
     package let debugText: String
 
     package init(lastStream: Int32, code: HTTP2ErrorCode, debugText: String) {

@@ -1,13 +1,13 @@
 /// One header field of a request or a response.
 package struct HTTP2Header: Hashable, Sendable {
-    /// The field's name in lower case, as HTTP/2 demands (RFC 9113 §8.2.1).
+    /// The field's name in lower case (RFC 9113 §8.2.1).
     package let name: String
     package let value: String
-    /// Sent: encode as a never-indexed literal (RFC 7541 §6.2.3), for secrets and for values that never repeat.
-    /// Received by a server: the client encoded it so, which is all of the HPACK form that survives decoding.
+    /// Whether the field is a never-indexed literal (RFC 7541 §6.2.3): for secrets and for values that never repeat. On
+    /// a received field, whether the client encoded it so.
     package let neverIndexed: Bool
 
-    /// Makes a field; an upper-case name is lower-cased.
+    /// Creates a field; the name is lower-cased.
     package init(name: String, value: String, neverIndexed: Bool = false) {
         self.name = name.utf8.contains { (0x41...0x5A).contains($0) } ? name.lowercased() : name
         self.value = value
@@ -15,7 +15,7 @@ package struct HTTP2Header: Hashable, Sendable {
     }
 }
 
-/// Header fields in the order they were received, found by name.
+/// Header fields in the order received, with look-up by name.
 package struct HTTP2Headers: Hashable, Sendable {
     package private(set) var fields: [HTTP2Header]
 
@@ -23,17 +23,17 @@ package struct HTTP2Headers: Hashable, Sendable {
         self.fields = fields
     }
 
-    /// The first value of the field with this name, which must be given in lower case.
+    /// The first value of a field. The name must be in lower case.
     package subscript(name: String) -> String? {
         fields.first { $0.name == name }?.value
     }
 
-    /// Every value of the field with this name, in order.
+    /// All values of a field, in order. The name must be in lower case.
     package func values(of name: String) -> [String] {
         fields.filter { $0.name == name }.map(\.value)
     }
 
-    mutating func append(_ field: HTTP2Header) {
+    package mutating func append(_ field: HTTP2Header) {
         fields.append(field)
     }
 }

@@ -1,7 +1,8 @@
-/// A request for the client to send; `:scheme` and `:authority` come from the client's endpoint.
+/// A client request; `:scheme` and `:authority` come from the client's endpoint.
 package struct HTTP2Request: Hashable, Sendable {
     package var method: String
-    /// The path with its query, starting with a slash. Sent as a never-indexed literal: device tokens live in it.
+    /// Path and query, starting with a slash. Sent as a never-indexed literal, because APNs paths contain device
+    /// tokens.
     package var path: String
     /// The fields after the pseudo-headers, in this order.
     package var headers: [HTTP2Header]
@@ -15,13 +16,13 @@ package struct HTTP2Request: Hashable, Sendable {
     }
 }
 
-/// A whole response: what the peer answered, whatever its status.
+/// A complete response of any status.
 package struct HTTP2Response: Hashable, Sendable {
     package let status: Int
-    /// The fields after `:status`, trailers last, as they came: name, NUL, value, NUL. No field can hold a NUL
-    /// (RFC 9113 §8.2.1), and few readers want more than one of them.
+    /// The fields after `:status`, trailers last, as name, NUL, value, NUL. A field cannot contain NUL
+    /// (RFC 9113 §8.2.1). Kept as bytes, since callers read at most one or two fields.
     package let fields: [UInt8]
-    /// The body, at most as long as the client's configuration allows.
+    /// The body; at most `maximumResponseBody` bytes.
     package let body: [UInt8]
 
     package init(status: Int, fields: [UInt8] = [], body: [UInt8] = []) {
@@ -30,7 +31,7 @@ package struct HTTP2Response: Hashable, Sendable {
         self.body = body
     }
 
-    /// The fields, read out.
+    /// The decoded fields.
     package var headers: HTTP2Headers {
         let texts = fields.split(separator: 0, omittingEmptySubsequences: false).dropLast()
             .map { String(decoding: $0, as: UTF8.self) }

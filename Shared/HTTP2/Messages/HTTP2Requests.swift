@@ -1,37 +1,37 @@
-/// Requests that are sent together and waited for together: as many streams, one crossing of threads each way.
+/// Requests submitted and awaited together: one stream each, and one thread hop each way for all.
 package protocol HTTP2Requests: Sendable {
     var count: Int { get }
 
-    /// Writes `:method`, `:path` and the fields of the request at `index`, in that order; `:scheme` and `:authority`
-    /// are the client's. Called on the client's event loop each time that the request is sent, so it must be quick.
+    /// Writes `:method`, `:path` and the fields of the request at `index`, in that order. The client adds `:scheme` and
+    /// `:authority`. Called on the client's event loop for each send, so it must be quick.
     func write(_ index: Int, to fields: inout HeaderArena)
 
-    /// The whole body of the request at `index`; empty for none. Called when the request gets a stream, so that a body
-    /// may depend on the time.
+    /// Returns the whole body of the request at `index`; empty for none. Called when the request gets a stream, so a
+    /// body may depend on the time.
     func body(_ index: Int) -> [UInt8]
 
-    /// Whether the request at `index` may still be sent. Asked on the client's event loop right before the request gets a
-    /// stream, each time that it gets one. A refused request ends as `notProcessed` with the code `withheld`.
+    /// Returns whether the request at `index` may still be sent. Called on the client's event loop each time before the
+    /// request gets a stream. If false, the request ends as `notProcessed` with the code `withheld`.
     func mayStart(_ index: Int) -> Bool
 
-    /// Whether they go before others that wait for a stream.
-    var precedence: HTTP2Precedence { get }
+    /// The priority among requests waiting for a stream.
+    var priority: RequestPriority { get }
 
-    /// Whether requests that still wait for a stream shall be sent although one was answered with `status`. The others
-    /// end as `notProcessed` with the code `withdrawn`.
-    func goesOn(after status: Int) -> Bool
+    /// Returns whether waiting requests are still sent after a response with `status`. If false, they end as
+    /// `notProcessed` with the code `withdrawn`.
+    func shouldContinue(after status: Int) -> Bool
 }
 
 extension HTTP2Requests {
-    package var precedence: HTTP2Precedence { .normal }
-    package func goesOn(after status: Int) -> Bool { true }
+    package var priority: RequestPriority { .normal }
+    package func shouldContinue(after status: Int) -> Bool { true }
     package func mayStart(_ index: Int) -> Bool { true }
 }
 
-/// What became of one of them.
-package typealias HTTP2Answer = Result<HTTP2Response, HTTP2Error>
+/// The result of one request.
+package typealias HTTP2Result = Result<HTTP2Response, HTTP2Error>
 
-/// One request of its own.
+/// A single request.
 extension HTTP2Request: HTTP2Requests {
     package var count: Int { 1 }
 

@@ -1,35 +1,35 @@
+package import NIOCore
 internal import CNGHTTP2
-import NIOCore
 
-/// One nghttp2 session: bytes in, events and frames out. It opens no socket and knows no time.
+/// An nghttp2 session: takes received bytes, produces events and frames. It has no socket and no clock.
 ///
-/// Not thread-safe: made, used and dropped on its connection's event loop. Nothing may call `receive` or `drain` from
-/// inside a `SessionEvents` method; submitting there is fine.
-final class Session {
+/// Confined to its connection's event loop. `SessionEvents` methods may submit frames but must not call `receive` or
+/// `drain`.
+package final class Session {
     private let handle: SessionHandle
     private let relay: SessionRelay
     private var arena = HeaderArena()
-    /// As much as the last flush needed, so that a steady load allocates once a flush.
+    /// The size of the last output, so that each `drain` allocates once.
     private var expectedOutput = Session.smallestOutput
     private static let smallestOutput = 512
 
-    /// Makes a session whose receiver must outlive it, which holds when the receiver owns it.
-    init(role: SessionRole, events: any SessionEvents) throws(SessionError) {
+    /// Creates a session. `events` must outlive it; the caller ensures this by owning the session.
+    package init(role: SessionRole, events: any SessionEvents) throws(SessionError) {
         relay = SessionRelay(events: events)
         handle = try SessionHandle(role: role, relay: relay)
     }
 
     // MARK: Bytes
 
-    /// Feeds what the socket gave; `bytes` is read in place.
-    func receive(_ bytes: UnsafeRawBufferPointer) throws(SessionError) {
+    /// Processes bytes received from the socket, in place.
+    package func receive(_ bytes: UnsafeRawBufferPointer) throws(SessionError) {
         let count = nghttp2_session_mem_recv(
             handle.pointer, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         if count < 0 { throw SessionError(CInt(count)) }
     }
 
-    /// Frames what was submitted, until the piece is full, into one buffer; nil when there is nothing to send.
-    func drain() throws(SessionError) -> ByteBuffer? {
+    /// Returns submitted frames in one buffer, up to about `SessionRelay.fullPiece`; nil when there are none.
+    package func drain() throws(SessionError) -> ByteBuffer? {
         guard nghttp2_session_want_write(handle.pointer) != 0 else { return nil }
         relay.output.reserveCapacity(expectedOutput)
         while !relay.isPieceFull {
@@ -43,23 +43,22 @@ final class Session {
             relay.output.writeBytes(UnsafeRawBufferPointer(start: chunk, count: count))
         }
         guard relay.output.readableBytes > 0 else { return nil }
-        // A fresh buffer each time: the channel owns this one until it is on the wire.
+        // The channel keeps this buffer until it is written, so the next output needs a new one.
         let output = relay.output
         relay.output = ByteBuffer()
         expectedOutput = max(Self.smallestOutput, min(output.readableBytes, SessionRelay.fullPiece))
         return output
     }
 
-    /// Neither side has anything left to say: the connection should be closed.
-    var isFinished: Bool {
+    /// Whether neither side has frames left: the connection should be closed.
+    package var isFinished: Bool {
         nghttp2_session_want_read(handle.pointer) == 0 && nghttp2_session_want_write(handle.pointer) == 0
     }
 
     // MARK: Messages
 
-    /// Opens a stream with `header` and a body taken through `bodyOffer`, if there is one. Refuses fields that no peer
-    /// would take, with `isInvalidRequest`.
-    func submitRequest(hasBody: Bool, header: (inout HeaderArena) -> Void) throws(SessionError) -> Int32 {
+    /// Opens a stream; a body is read through `bodyOffer`. Throws an `isInvalidRequest` error for a malformed field.
+    package func submitRequest(hasBody: Bool, header: (inout HeaderArena) -> Void) throws(SessionError) -> Int32 {
         let pointer = handle.pointer
         arena.begin()
         header(&arena)
@@ -75,8 +74,8 @@ final class Session {
         return stream
     }
 
-    /// Answers a stream with `header` and a body taken through `bodyOffer`, if there is one.
-    func submitResponse(
+    /// Sends a response; a body is read through `bodyOffer`.
+    package func submitResponse(
         stream: Int32, hasBody: Bool, header: (inout HeaderArena) -> Void
     ) throws(SessionError) {
         let pointer = handle.pointer
@@ -92,31 +91,31 @@ final class Session {
         relay.unsentHeaders += 1
     }
 
-    /// Takes up a body whose last offer was `.later`. A stream that is gone by now is no error.
-    func resumeBody(stream: Int32) {
+    /// Resumes a body whose last offer was `.later`. A closed stream is no error.
+    package func resumeBody(stream: Int32) {
         _ = nghttp2_session_resume_data(handle.pointer, stream)
     }
 
     // MARK: Control frames
 
-    func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(SessionError) {
+    package func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(SessionError) {
         try check(
             nghttp2_submit_rst_stream(handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue))
     }
 
-    func submitPing() throws(SessionError) {
+    package func submitPing() throws(SessionError) {
         try check(nghttp2_submit_ping(handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
     }
 
-    /// nghttp2 never lets `lastStream` grow from one GOAWAY to the next, and closes our peer's streams above it.
-    func submitGoAway(lastStream: Int32, code: HTTP2ErrorCode, debugData: [UInt8]) throws(SessionError) {
+    /// Sends GOAWAY. nghttp2 never raises `lastStream` between two GOAWAYs and closes the peer's streams above it.
+    package func submitGoAway(lastStream: Int32, code: HTTP2ErrorCode, debugData: [UInt8]) throws(SessionError) {
         try check(
             nghttp2_submit_goaway(
                 handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, code.rawValue, debugData,
                 debugData.count))
     }
 
-    func submitSettings(_ settings: [SessionSetting]) throws(SessionError) {
+    package func submitSettings(_ settings: [SessionSetting]) throws(SessionError) {
         let entries = settings.map(\.entry)
         try check(
             nghttp2_submit_settings(
@@ -124,30 +123,30 @@ final class Session {
     }
 
     /// Widens the connection's own receive window, which SETTINGS cannot do.
-    func widenConnectionWindow(to size: Int32) throws(SessionError) {
+    package func widenConnectionWindow(to size: Int32) throws(SessionError) {
         try check(
             nghttp2_session_set_local_window_size(
                 handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, size))
     }
 
-    // MARK: What the session knows
+    // MARK: State
 
-    /// The peer's SETTINGS_MAX_CONCURRENT_STREAMS, as large as Int32 allows when it set none.
-    var peerMaximumStreams: Int {
+    /// The peer's SETTINGS_MAX_CONCURRENT_STREAMS; `Int32.max` when it sent none.
+    package var peerMaximumStreams: Int {
         let value = nghttp2_session_get_remote_settings(handle.pointer, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
         return Int(min(value, UInt32(Int32.max)))
     }
 
-    /// The highest stream the peer opened and we took up.
-    var lastPeerStream: Int32 { nghttp2_session_get_last_proc_stream_id(handle.pointer) }
+    /// The peer's highest stream that the session processed.
+    package var lastPeerStream: Int32 { nghttp2_session_get_last_proc_stream_id(handle.pointer) }
 
-    /// The id the next stream of ours would get; above `Int32.max` when there are none left.
-    var nextStream: UInt32 {
+    /// The id of our next stream; above `Int32.max` once all are used.
+    package var nextStream: UInt32 {
         get { nghttp2_session_get_next_stream_id(handle.pointer) }
         set { _ = nghttp2_session_set_next_stream_id(handle.pointer, Int32(clamping: newValue)) }
     }
 
-    /// Bytes the header arena holds; bounded by the headers in flight, not by the requests made.
+    /// The header arena's size in bytes, bounded by the headers in flight.
     var headerArenaCapacity: Int { arena.capacity }
 
     private func check(_ status: CInt) throws(SessionError) {
@@ -155,8 +154,8 @@ final class Session {
     }
 }
 
-/// One entry of a SETTINGS frame of ours.
-enum SessionSetting {
+/// One entry of a SETTINGS frame to send.
+package enum SessionSetting {
     case pushDisabled
     case maximumConcurrentStreams(UInt32)
     case initialWindowSize(UInt32)

@@ -1,12 +1,12 @@
 internal import CNGHTTP2
 
-enum SessionRole {
+package enum SessionRole {
     case client
     case server
 }
 
-/// The sole owner of an `nghttp2_session`, which it frees. The session holds an unretained pointer to its relay, so
-/// whoever owns the handle owns the relay as well.
+/// The sole owner of an `nghttp2_session`, which it frees. The session holds an unretained pointer to its relay, so the
+/// owner of the handle must also own the relay.
 struct SessionHandle: ~Copyable {
     let pointer: OpaquePointer
 
@@ -29,21 +29,21 @@ struct SessionHandle: ~Copyable {
     }
 }
 
-/// A call into nghttp2 that failed, in the library's words.
-struct SessionError: Error {
+/// An nghttp2 error code.
+package struct SessionError: Error {
     let status: CInt
 
     init(_ status: CInt) {
         self.status = status
     }
 
-    /// The message itself is at fault; the session is as good as before.
-    var isInvalidRequest: Bool { status == NGHTTP2_ERR_INVALID_ARGUMENT.rawValue }
+    /// Whether the message was invalid; the session remains usable.
+    package var isInvalidRequest: Bool { status == NGHTTP2_ERR_INVALID_ARGUMENT.rawValue }
 
-    var text: String { String(cString: nghttp2_strerror(status)) }
+    package var text: String { String(cString: nghttp2_strerror(status)) }
 }
 
-/// Owned only while a session is created from it; the session keeps its own copy.
+/// nghttp2's callback table; sessions copy it on creation.
 private struct Callbacks: ~Copyable {
     let pointer: OpaquePointer
 
@@ -68,7 +68,7 @@ private struct Options: ~Copyable {
         let status = nghttp2_option_new(&created)
         guard status == 0, let created else { throw SessionError(status) }
         pointer = created
-        // Closed streams are kept for the priority tree only, which nobody uses.
+        // nghttp2 keeps closed streams only for the priority tree, which is not used here.
         nghttp2_option_set_no_closed_streams(created, 1)
     }
 

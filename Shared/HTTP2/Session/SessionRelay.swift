@@ -1,21 +1,21 @@
 internal import CNGHTTP2
 import NIOCore
 
-/// The other end of nghttp2's callbacks: turns C arguments into `SessionEvents`.
+/// Receives nghttp2's C callbacks and calls `SessionEvents`.
 ///
 /// All callbacks run synchronously inside `nghttp2_session_mem_recv` and `nghttp2_session_mem_send`, on the event
 /// loop of the connection. The session holds this object unretained; `Session` owns both.
 final class SessionRelay {
-    /// Unowned because the connection owns the session: it cannot be gone while one of its own calls runs. Unchecked
-    /// because every callback passes here.
+    /// Unowned, because the connection owns the session and outlives its calls. Unsafe (unchecked), because this is the
+    /// hot path of every callback.
     unowned(unsafe) let events: any SessionEvents
-    /// What was framed and not yet taken; DATA payloads are written here directly.
+    /// Frames not yet drained; DATA payloads are written here directly.
     var output = ByteBuffer()
-    /// Where one piece of output ends: TLS keeps as much room as the largest needed, on every connection, and a piece that
-    /// ends with the next frame from here on fits into 64 KiB with what TLS adds to it.
+    /// The output size, in bytes, after which a piece ends with the current frame. Each connection's TLS handler keeps
+    /// a buffer as large as its largest write; a piece with its TLS overhead fits into 64 KiB.
     static let fullPiece = 48 * 1024
     var isPieceFull: Bool { output.writerIndex >= Self.fullPiece }
-    /// Submitted HEADERS frames that nghttp2 has not encoded yet; while there are any, the arena must not be reset.
+    /// Submitted HEADERS frames that nghttp2 has not sent yet; the arena must not be reset before.
     var unsentHeaders = 0
 
     init(events: any SessionEvents) {
@@ -71,7 +71,7 @@ extension nghttp2_frame_hd {
     fileprivate var isHeaders: Bool { UInt32(type) == NGHTTP2_HEADERS.rawValue }
 }
 
-// MARK: - C entry points: no throwing, no suspending, nothing kept of what a pointer shows
+// MARK: - C callbacks. They must not throw, suspend, or keep a pointer beyond the call
 
 private func onBeginHeaders(
     _: OpaquePointer?, frame: UnsafePointer<nghttp2_frame>?, context: UnsafeMutableRawPointer?
@@ -111,8 +111,8 @@ private func beforeFrameSend(
     _: OpaquePointer?, frame: UnsafePointer<nghttp2_frame>?, context: UnsafeMutableRawPointer?
 ) -> CInt {
     let header = frame!.pointee.hd
-    // Before, not after: nghttp2 reports a frame as sent only on the next drain, and a connection lost in between
-    // must already count the request as written.
+    // nghttp2 calls on_frame_send only in the next drain. If the connection is lost in between, the request must
+    // already count as written.
     if header.isHeaders && header.endsStream {
         SessionRelay.from(context).events.endStreamSending(stream: header.stream_id)
     }
@@ -155,11 +155,11 @@ private func sendData(
     relay.output.writeBytes(UnsafeRawBufferPointer(start: frameHeader, count: 9))
     relay.events.writeBody(stream: header.stream_id, count: count, into: &relay.output)
     if header.endsStream { relay.events.endStreamSending(stream: header.stream_id) }
-    // nghttp2 would frame every body there is before it came back.
+    // Without a pause nghttp2 would frame all pending bodies in one call.
     return relay.isPieceFull ? NGHTTP2_ERR_PAUSE.rawValue : 0
 }
 
-/// The data provider of every message with a body.
+/// nghttp2's data source of messages with a body.
 func readBody(
     _: OpaquePointer?, stream: Int32, _: UnsafeMutablePointer<UInt8>?, maximum: Int,
     flags: UnsafeMutablePointer<UInt32>?, _: UnsafeMutablePointer<nghttp2_data_source>?,

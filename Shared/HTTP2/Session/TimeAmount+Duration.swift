@@ -1,7 +1,7 @@
 import NIOCore
 
 extension TimeAmount {
-    /// The same span for NIO's timers, at most a hundred years of it.
+    /// Converts a `Duration`, capped at a hundred years.
     init(_ duration: Duration) {
         let century = Duration.seconds(100 * 366 * 86_400)
         let (seconds, attoseconds) = min(duration, century).components

@@ -1,9 +1,9 @@
 package import AMQP
 
-/// The bus as RabbitMQ speaks it: one connection out, one in, so that a broker which stops taking publishes still takes
-/// acknowledgements.
+/// RabbitMQ as a ``MessageBus``. Publishes on one connection and consumes on another, because a broker alarm blocks
+/// publishing connections only (RabbitMQ: Memory and Disk Alarms).
 ///
-/// Owns neither: both are services of their own, and stand before the stage in the `ServiceGroup`.
+/// Owns neither of them: run both as services before the stage in the `ServiceGroup`.
 package struct AMQPBus: MessageBus {
     private let publisher: AMQPPublisher
     private let consumer: AMQPConsumer

@@ -1,27 +1,26 @@
 package import AMQP
 
-/// What a stage uses of the bus. `AMQPBus` is the real one; tests have one in memory, held to the same behaviour by one
-/// conformance suite.
+/// The broker operations that a stage uses. ``AMQPBus`` implements them on RabbitMQ, `InMemoryBus` in tests; one
+/// conformance suite covers both.
 ///
-/// Settling is fire and forget: what was not settled when a connection ends is delivered again, so losing an
-/// acknowledgement costs a duplicate and never a message.
+/// Settlements are not confirmed. The broker redelivers every message that was unsettled when a connection ended, so a
+/// lost acknowledgement causes a duplicate, never a loss.
 package protocol MessageBus: Sendable {
-    /// Consumes `queue` until cancelled, also across reconnects, with at most `prefetch` unsettled deliveries.
+    /// Consumes `queue` until cancelled, also after reconnects, with at most `prefetch` unsettled deliveries.
     func subscribe(queue: String, prefetch: UInt16) -> BusSubscription
 
-    /// Settles deliveries for good. Tags of a connection that is gone are dropped.
+    /// Acknowledges deliveries. Ignores tags of a closed connection.
     func acknowledge(_ tags: [AMQPDeliveryTag])
 
-    /// Gives deliveries back to their queue, for anyone.
+    /// Requeues deliveries for any consumer.
     func requeue(_ tags: [AMQPDeliveryTag])
 
-    /// Has the broker move deliveries to the dead-letter exchange of their queue, as they are.
+    /// Rejects deliveries, so that the broker dead-letters them unchanged.
     func reject(_ tags: [AMQPDeliveryTag])
 
-    /// Publishes mandatory, and returns what the broker said to each message, in the same order.
+    /// Publishes messages as mandatory, and returns the broker's answer to each in the same order.
     ///
-    /// - Throws: `AMQPError` when nothing can be said: the bus is closed, or the caller was cancelled. Then some of the
-    ///   messages may have been published.
+    /// - Throws: `AMQPError` when the bus is closed or the task is cancelled. Some messages may have been published.
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
 }
 
@@ -36,12 +35,12 @@ extension AMQPConfirmation {
     }
 }
 
-/// One consumer of one queue.
+/// A consumer of one queue.
 package struct BusSubscription: Sendable {
-    /// Deliveries in bursts, as they come. Ends after a cancel, or when the bus closes. Deliveries already lent stay
-    /// settleable after the end.
+    /// Deliveries in bursts. Ends after a cancel, or when the bus closes. You can settle the received deliveries after
+    /// the end.
     package let deliveries: AsyncStream<[AMQPDelivery]>
-    /// Stops the lending. Returns when no further delivery will be lent.
+    /// Cancels the consumer. Returns after the last delivery.
     package let cancel: @Sendable () async -> Void
 
     package init(deliveries: AsyncStream<[AMQPDelivery]>, cancel: @escaping @Sendable () async -> Void) {

@@ -1,41 +1,41 @@
 internal import AMQP
 
-/// How far a stream has been read, by the numbers of its messages and by the marks that were published to it. Pure, and
-/// without a wall clock: a process whose clock is hours ahead resumes where it stopped, as any other.
+/// The position of a stream's reader: offsets of messages, and the marks that were read. Pure, and independent of the
+/// wall clock.
 struct StreamProgress {
-    /// One message of a stream. The id shows whether a message of the same number belongs to another stream.
+    /// A message of a stream. The id detects another stream with the same offsets.
     struct Message: Hashable {
         let offset: Int64
         let id: String?
     }
 
     private enum Position {
-        /// Nothing was read yet, or it is all to be read again.
+        /// Nothing was read, or the stream is to be read from its beginning.
         case beginning
         case after(Message)
-        /// Attached at this message once more; nothing came since.
+        /// Attached again at this message; no delivery since.
         case resuming(Message)
     }
 
     private var position = Position.beginning
-    /// The first message of the stream when it was last read from its beginning.
+    /// The first message of the stream at the last reading from its beginning.
     private var first: Message?
     /// Whether messages before the last delivered one may be missing, since the last ``takeGap()``.
     private var hasGap = false
-    /// When those of our marks were published that were not read yet.
+    /// The publish times of this reader's unread marks.
     private var marks: [String: ContinuousClock.Instant] = [:]
-    /// Everything that the broker confirmed until then has been read; `nil` before the first mark.
+    /// All messages confirmed before this time were read; `nil` before the first mark.
     private(set) var readUntil: ContinuousClock.Instant?
 
-    /// Whether nothing was delivered since the last ``start()`` after an interruption.
+    /// Whether nothing was delivered since the last reattachment.
     var isResuming: Bool {
         if case .resuming = position { true } else { false }
     }
 
-    /// Where to attach: at first at the oldest message that the broker keeps. After an interruption reading resumes with the
-    /// last message, whose id shows whether the stream is still the same one.
+    /// The position for the next attachment: first the oldest message in the stream, later the last message read. The
+    /// id of that message shows whether the stream is the same.
     ///
-    /// After an attachment without any delivery the next one is at the beginning.
+    /// After an attachment without deliveries, the next one starts at the beginning.
     mutating func start() -> AMQPStreamStart {
         switch position {
         case .beginning: return .first
@@ -48,11 +48,11 @@ struct StreamProgress {
         }
     }
 
-    /// Notes a message that was delivered. A whole stream begins with the number 0. The broker drops the oldest messages,
-    /// by age and by length: the first one then has another number, and the last message that was read may be among them.
+    /// Records a delivered message. A complete stream begins with offset 0. The broker drops the oldest messages, by age
+    /// and by length: the first message then has another offset, and the last message that was read may be dropped.
     ///
-    /// - Returns: whether it is of the stream that was read so far. After a `false` the next ``start()`` is the beginning.
-    mutating func reads(_ message: Message) -> Bool {
+    /// - Returns: Whether it belongs to the stream read so far. After `false` the next ``start()`` is the beginning.
+    mutating func record(_ message: Message) -> Bool {
         switch position {
         case .after: break
         case .beginning:
@@ -77,15 +77,15 @@ struct StreamProgress {
         return hasGap
     }
 
-    /// Notes a mark before it is published.
-    mutating func publishes(_ mark: String, at now: ContinuousClock.Instant) { marks[mark] = now }
+    /// Records a mark before it is published.
+    mutating func willPublish(_ mark: String, at now: ContinuousClock.Instant) { marks[mark] = now }
 
-    /// Notes that a mark was read, ours or another's.
+    /// Records a mark that was read, from this or another reader.
     ///
-    /// - Returns: whether the stream has now been read to its end for the first time.
-    mutating func reads(_ mark: String) -> Bool {
+    /// - Returns: Whether this is the first time that the stream was read to its end.
+    mutating func recordMark(_ mark: String) -> Bool {
         guard let at = marks.removeValue(forKey: mark) else { return false }
-        // What came before this one is not waited for any more.
+        // Older marks add nothing.
         marks = marks.filter { $0.value > at }
         defer { readUntil = max(readUntil ?? at, at) }
         return readUntil == nil

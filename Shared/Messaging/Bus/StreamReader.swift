@@ -1,49 +1,48 @@
 package import AMQP
-internal import FoundationEssentials
 package import Logging
-internal import Metrics
 package import PushProtocol
 package import ServiceLifecycle
+internal import FoundationEssentials
+internal import Metrics
 internal import Synchronization
 
-/// Reads a stream from the oldest message that the broker keeps to its end, and then follows it, through reconnects too. An
-/// interruption costs no message, since reading resumes by number and asks no clock. A message that comes twice is applied
-/// twice.
+/// Reads a stream from its oldest message to its end, then follows it, also after reconnects. Resumes by offset, so an
+/// interruption loses no message. A message that is delivered twice is applied twice.
 ///
-/// Where the end is, it finds out by marks (``StreamName``). It publishes one whenever it is attached, every few seconds
-/// until it has read one, and every few minutes from then on, so a stream that does not deliver any more is found out as
-/// well.
+/// The reader finds the end with marks: it publishes a marker message (``StreamName``) and reads until it receives it.
+/// It publishes one at each attachment, every few seconds until the first is read, and every few minutes later. A
+/// missing mark shows that the stream no longer delivers.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
 /// | `heliograph_stream_read_total` | counter | stream | messages read, without marks |
-/// | `heliograph_stream_age_seconds` | gauge | stream | how old what is known of the stream is; some minutes are usual |
+/// | `heliograph_stream_age_seconds` | gauge | stream | time since the stream was last read to its end; normally up to some minutes |
 package final class StreamReader: Service, Sendable {
-    /// Between two marks of a stream that is followed.
-    static let pace = Duration.seconds(240)
-    /// How old what is known may be before it is told.
-    static let tolerance = Duration.seconds(600)
+    /// The interval between marks after the first one was read.
+    static let markInterval = Duration.seconds(240)
+    /// ``Status/interrupted(_:)`` when the stream was last read to its end longer ago than this.
+    static let maximumAge = Duration.seconds(600)
     private static let prefetch: UInt16 = 2000
-    private static let tick = Duration.seconds(5)
-    /// How long a resumed stream may deliver nothing. A stream that is the same one delivers its last message at once.
-    /// In a stream that was declared anew the broker waits until the numbers of before are reached.
-    private static let patience = Duration.seconds(10)
-    /// How long a mark's confirm may take. The broker may never confirm a mark that it takes while the stream is deleted.
+    private static let checkInterval = Duration.seconds(5)
+    /// How long a reattached stream may deliver nothing. The same stream delivers its last message immediately. In a
+    /// redeclared stream the broker waits until the old offset is reached.
+    private static let resumeTimeout = Duration.seconds(10)
+    /// The time limit for a mark's confirm. The broker may never confirm a mark published while the stream is deleted.
     private static let confirmDeadline = Duration.seconds(10)
 
-    package enum Condition: Hashable, Sendable {
-        /// Not yet at its end for the first time; why, where that is known.
+    package enum Status: Hashable, Sendable {
+        /// Not yet read to its end; with the reason if known.
         case reading(String?)
         case following
-        /// It was read once, and what came since is not known.
+        /// Read to its end before, but not up to date.
         case interrupted(String)
     }
 
-    private struct State {
+    private struct SharedState {
         var progress = StreamProgress()
         var waiting: [CheckedContinuation<Void, Never>] = []
         var isOver = false
-        /// Whether the subscription was cancelled to attach once more.
+        /// Whether the subscription was cancelled in order to attach again.
         var isReattaching = false
     }
 
@@ -54,16 +53,16 @@ package final class StreamReader: Service, Sendable {
     private let logger: Logger
     private let apply: @Sendable ([[UInt8]]) -> Void
     private let onGap: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state = Mutex(SharedState())
     private let subscription: Mutex<AMQPSubscription?> = .init(nil)
-    /// Each asks for a mark.
+    /// Requests to publish a mark.
     private let requests: AsyncStream<Void>
     private let request: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - consumer: of its own: what becomes of its connection must not disturb anybody else.
-    ///   - apply: is given the bodies of what was read, in order, on the reader's task.
-    ///   - onGap: is called where messages may be missing, before the first message after them is applied.
+    ///   - consumer: Use one consumer per stream, because a fault of a stream can close its connection.
+    ///   - apply: Receives the bodies in order, on the reader's task.
+    ///   - onGap: Called when messages may be missing, before the first message after the gap is applied.
     package init(
         _ stream: StreamName, service: String, consumer: AMQPConsumer, publisher: AMQPPublisher, logger: Logger,
         apply: @escaping @Sendable ([[UInt8]]) -> Void, onGap: @escaping @Sendable () -> Void = {}
@@ -78,12 +77,12 @@ package final class StreamReader: Service, Sendable {
         (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Runs until graceful shutdown, or until its consumer ends.
+    /// Runs until graceful shutdown, or until the consumer ends.
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.markOnRequest() }
-                group.addTask { await self.keepWatch() }
+                group.addTask { await self.monitor() }
                 await self.follow()
                 group.cancelAll()
             }
@@ -92,7 +91,7 @@ package final class StreamReader: Service, Sendable {
         wakeAll()
     }
 
-    /// Reads until the consumer or the task ends. A stream that was deleted and declared anew is read from its beginning.
+    /// Reads until the consumer or the task ends. Starts over when the stream was deleted and redeclared.
     private func follow() async {
         while true {
             let subscription = consumer.read(stream: stream.rawValue, prefetch: Self.prefetch) { [self] in
@@ -112,13 +111,13 @@ package final class StreamReader: Service, Sendable {
             }
             guard isAnother || isReattaching, !Task.isCancelled else { return }
             logger.notice(
-                "a stream was declared anew; reading it from its beginning", metadata: ["stream": "\(stream.rawValue)"])
+                "Stream was redeclared; reading it from its beginning", metadata: ["stream": "\(stream.rawValue)"])
         }
     }
 
     /// Waits until the stream was read to its end.
     ///
-    /// - Returns: whether it was; no when the reader has ended before, or the task is cancelled.
+    /// - Returns: False when the reader ended before, or the task was cancelled.
     package func caughtUp() async -> Bool {
         await withTaskCancellationHandler {
             while true {
@@ -141,7 +140,7 @@ package final class StreamReader: Service, Sendable {
         }
     }
 
-    /// Whoever waits looks again.
+    /// Resumes the tasks in ``caughtUp()``.
     private func wakeAll() {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
@@ -150,28 +149,28 @@ package final class StreamReader: Service, Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    package var condition: Condition {
-        let trouble: String? =
+    package var status: Status {
+        let problem: String? =
             switch subscription.withLock({ $0?.state }) {
             case .waiting(_, let error): error.map { "\(stream.rawValue) cannot be read: \($0)" }
-            case .cancelled: "\(stream.rawValue) is read no more"
+            case .cancelled: "the subscription to \(stream.rawValue) ended"
             case .active, nil: nil
             }
-        guard let age else { return .reading(trouble) }
-        if let trouble { return .interrupted(trouble) }
-        return age > Self.tolerance
+        guard let age else { return .reading(problem) }
+        if let problem { return .interrupted(problem) }
+        return age > Self.maximumAge
             ? .interrupted("\(stream.rawValue) was last read to its end \(age) ago") : .following
     }
 
-    /// How old what is known is; `nil` before the end was reached.
+    /// The time since the stream was last read to its end; `nil` before the first time.
     private var age: Duration? { state.withLock { $0.progress.readUntil }.map { .now - $0 } }
 
-    /// - Returns: whether these are messages of the stream that was read so far.
+    /// - Returns: Whether the messages belong to the stream read so far.
     private func take(_ burst: [AMQPDelivery]) -> Bool {
         let isSame = state.withLock { state in
             burst.allSatisfy { delivery in
                 guard let offset = delivery.streamOffset else { return true }
-                return state.progress.reads(.init(offset: offset, id: delivery.properties.messageID))
+                return state.progress.record(.init(offset: offset, id: delivery.properties.messageID))
             }
         }
         guard isSame else { return false }
@@ -182,19 +181,19 @@ package final class StreamReader: Service, Sendable {
         for delivery in burst {
             if delivery.exchange == ExchangeName.marks.name {
                 if let id = delivery.properties.messageID { marks.append(id) }
-            } else if !stream.takes(exchange: delivery.exchange, routingKey: delivery.routingKey) {
+            } else if !stream.accepts(exchange: delivery.exchange, routingKey: delivery.routingKey) {
                 logger.warning(
-                    "A message in a stream has a routing key of other messages; it is ignored",
+                    "Stream message with an unexpected routing key; ignored",
                     metadata: ["stream": "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)"])
             } else if delivery.omittedBytes == 0 {
                 rest.append(delivery.body)
             } else {
                 logger.warning(
-                    "A message in a stream is too large; it is ignored",
+                    "Stream message exceeds the size limit; ignored",
                     metadata: ["stream": "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)"])
             }
         }
-        // Before the marks count: they stand for all that came ahead of them.
+        // Before the marks: a mark stands for all earlier messages.
         if !rest.isEmpty {
             apply(rest)
             Counter(label: "heliograph_stream_read_total", dimensions: [("stream", stream.rawValue)])
@@ -202,10 +201,10 @@ package final class StreamReader: Service, Sendable {
         }
         consumer.acknowledge(burst.map(\.tag))
         guard !marks.isEmpty else { return true }
-        let isFirst = state.withLock { state in marks.reduce(false) { state.progress.reads($1) || $0 } }
+        let isFirst = state.withLock { state in marks.reduce(false) { state.progress.recordMark($1) || $0 } }
         guard isFirst else { return true }
         wakeAll()
-        logger.info("a stream was read to its end", metadata: ["stream": "\(stream.rawValue)"])
+        logger.info("Stream read to its end; following it", metadata: ["stream": "\(stream.rawValue)"])
         return true
     }
 
@@ -213,30 +212,30 @@ package final class StreamReader: Service, Sendable {
         for await _ in requests { await mark() }
     }
 
-    /// Publishes a mark, for as long as it takes.
+    /// Publishes a mark and retries until it is confirmed.
     private func mark() async {
-        var told: String?
+        var lastReported: String?
         let id = UUID().uuidString.lowercased()
-        state.withLock { $0.progress.publishes(id, at: .now) }
+        state.withLock { $0.progress.willPublish(id, at: .now) }
         let message = AMQPMessage(
             exchange: ExchangeName.marks.name, routingKey: stream.rawValue,
             properties: AMQPProperties(messageID: id, type: "heliograph.mark", appID: service), body: [])
         while !Task.isCancelled {
-            let publishing = await FirstAnswer.of({ await self.publish(message) }, within: Self.confirmDeadline)
+            let publishing = await Timeout.result(of: { await self.publish(message) }, within: Self.confirmDeadline)
             if case .some(.none) = publishing { return }
-            let trouble = publishing.flatMap(\.self) ?? "no confirm within \(Self.confirmDeadline)"
-            if told != trouble, !Task.isCancelled {
+            let problem = publishing.flatMap(\.self) ?? "no confirm within \(Self.confirmDeadline)"
+            if lastReported != problem, !Task.isCancelled {
                 logger.warning(
-                    "a stream's end cannot be found: apply the topology, or check the permissions",
-                    metadata: ["stream": "\(stream.rawValue)", LogKey.reason: "\(trouble)"])
-                told = trouble
+                    "Cannot publish a stream mark; apply the topology or check permissions",
+                    metadata: ["stream": "\(stream.rawValue)", LogKey.reason: "\(problem)"])
+                lastReported = problem
             }
-            // Cut short by the end of the reader only.
+            // Interrupted only at the end of the reader.
             try? await Task.sleep(for: .seconds(1))
         }
     }
 
-    /// Why the broker did not take `message`; `nil` once it has.
+    /// Publishes a message; returns the reason if the broker did not confirm it.
     private func publish(_ message: AMQPMessage) async -> String? {
         do {
             let answer = try await publisher.publish([message])
@@ -250,26 +249,26 @@ package final class StreamReader: Service, Sendable {
         if case .active = subscription.withLock({ $0?.state }) { true } else { false }
     }
 
-    /// Ends the subscription, so that ``follow()`` attaches once more, at the beginning of the stream.
+    /// Cancels the subscription, so that ``follow()`` attaches again at the beginning of the stream.
     private func reattach() async {
         state.withLock { $0.isReattaching = true }
         await subscription.withLock(\.self)?.cancel()
     }
 
-    private func keepWatch() async {
+    private func monitor() async {
         let gauge = Gauge(label: "heliograph_stream_age_seconds", dimensions: [("stream", stream.rawValue)])
         var sinceMark = Duration.zero
         var silence = Duration.zero
-        while (try? await Task.sleep(for: Self.tick)) != nil {
+        while (try? await Task.sleep(for: Self.checkInterval)) != nil {
             if let age { gauge.record(age / .seconds(1)) }
-            sinceMark += Self.tick
-            silence = isAttached && state.withLock(\.progress.isResuming) ? silence + Self.tick : .zero
-            if silence >= Self.patience {
+            sinceMark += Self.checkInterval
+            silence = isAttached && state.withLock(\.progress.isResuming) ? silence + Self.checkInterval : .zero
+            if silence >= Self.resumeTimeout {
                 silence = .zero
                 await reattach()
             }
-            // A mark that is published while the reader attaches may be passed over, and somebody waits for the end.
-            if sinceMark >= (age == nil ? Self.tick : Self.pace) {
+            // Repeated until one is read, because a mark published during an attachment may be missed.
+            if sinceMark >= (age == nil ? Self.checkInterval : Self.markInterval) {
                 sinceMark = .zero
                 request.yield()
             }
@@ -277,8 +276,8 @@ package final class StreamReader: Service, Sendable {
     }
 }
 
-/// A service that begins once a stream was read to its end, and does not when that is never.
-package struct AfterReading<Next: Service>: Service {
+/// Runs a service after a stream was read to its end; not at all if that never happens.
+package struct StartAfterCatchUp<Next: Service>: Service {
     private let reader: StreamReader
     private let next: Next
 

@@ -1,11 +1,11 @@
 package import AMQP
 package import PushProtocol
 
-/// What a stage, or the broker, gave up on, as it lies in a dead-letter queue.
+/// A message in a dead-letter queue, put there by a stage or by the broker.
 ///
-/// Says nothing of the body, which may hold tokens and what people write to each other.
+/// Its description contains nothing of the body, which may hold device tokens and user content.
 package struct DeadLetter: Sendable {
-    /// The queue whose stage gave up.
+    /// The work queue that the message failed in.
     package let queue: WorkQueue
     private let delivery: AMQPDelivery
 
@@ -14,44 +14,44 @@ package struct DeadLetter: Sendable {
         self.delivery = delivery
     }
 
-    /// The name under which it came, where that is not the queue's own: a stage wrote it that may not write for this queue,
-    /// by a `CC` header. `nil` for a letter of the queue's own stage, or of the broker. A foreign letter is not replayed.
-    package var foreignKey: String? {
-        if let marked = text(HeaderName.foreignKey) { return marked }
+    /// The routing key of the dead letter, when it is not the queue's name: another stage routed it here with a `CC`
+    /// header. `nil` for a dead letter from the queue's own stage or from the broker. Do not replay a foreign dead
+    /// letter.
+    package var foreignRoutingKey: String? {
+        if let marked = text(HeaderName.foreignRoutingKey) { return marked }
         let isOurs = delivery.exchange == ExchangeName.dead.name && delivery.routingKey == queue.name
         return isOurs ? nil : delivery.routingKey
     }
 
     package var id: String? { delivery.properties.messageID }
-    /// The id of the domain event that began it all, where the message says so.
+    /// The id of the domain event that caused the message, if known.
     package var correlation: String? { delivery.properties.correlationID }
-    /// The routing key that it was first published with.
+    /// The routing key of the original publish.
     package var routingKey: String? { text(HeaderName.routingKey) ?? death?.routingKey }
-    /// How often it was tried; `nil` where the broker gave up, which counts deliveries.
+    /// The number of attempts; `nil` for a message dead-lettered by the broker, which counts deliveries.
     package var attempt: Int64? { header(HeaderName.attempt)?.int }
-    /// A stable word for why: a stage's own, or the broker's such as `delivery_limit`.
+    /// The reason code: from the stage, or the broker's reason such as `delivery_limit`.
     package var reason: String { text(HeaderName.reason) ?? text("x-first-death-reason") ?? "unknown" }
-    /// A sentence for a person; `nil` where the broker gave up.
+    /// A sentence for operators; `nil` for a message dead-lettered by the broker.
     package var detail: String? { text(HeaderName.detail) }
     package var failedAt: Timestamp? {
         header(HeaderName.failedAt)?.int.map(Timestamp.init(milliseconds:)) ?? death?.at
     }
 
-    /// The copy that is handled as if it came for the first time: its attempts, and the time since it was first seen,
-    /// which would have it given up at once, begin anew.
-    package var again: AMQPMessage {
+    /// The copy for a replay, handled like a new message. Attempts and first-seen time start over.
+    package var replayCopy: AMQPMessage {
         var copy = copy(to: .return)
-        copy.properties.dropWhatIsNotOurs()
+        copy.properties.removeBrokerHeaders()
         for name in [
             HeaderName.attempt, HeaderName.firstSeen, HeaderName.reason, HeaderName.detail, HeaderName.queue,
             HeaderName.service, HeaderName.failedAt, HeaderName.failedAlone, HeaderName.redelivered,
-            HeaderName.foreignKey,
+            HeaderName.foreignRoutingKey,
         ] {
             copy.properties.headers[name] = nil
         }
-        // A replay must not look younger than it is. Senders refuse a push that is older than the known revocations.
+        // A replay keeps the original age, because senders refuse a push older than the known revocations.
         if copy.properties.timestamp == nil { copy.properties.timestamp = failedAt?.seconds }
-        // Of what the broker gave up on only the broker knows where it came from.
+        // For a message dead-lettered by the broker, `x-death` is the only source of the original routing.
         if let death {
             copy.properties.headers[HeaderName.exchange] = header(HeaderName.exchange) ?? .text(death.exchange)
             copy.properties.headers[HeaderName.routingKey] = header(HeaderName.routingKey) ?? .text(death.routingKey)
@@ -59,13 +59,13 @@ package struct DeadLetter: Sendable {
         return copy
     }
 
-    /// The copy that takes its place in the queue it lies in. It leaves when the letter would have left: the broker counts
-    /// from the moment in which it takes a message in, and would begin anew each time somebody looks.
-    package func kept(at now: Timestamp) -> AMQPMessage {
+    /// The copy that replaces the dead letter in the same queue. It expires when the original would have; the broker
+    /// counts the TTL from each publish.
+    package func keptCopy(at now: Timestamp) -> AMQPMessage {
         var copy = copy(to: .dead)
-        copy.properties.headers[HeaderName.foreignKey] = foreignKey.map(AMQPValue.text)
+        copy.properties.headers[HeaderName.foreignRoutingKey] = foreignRoutingKey.map(AMQPValue.text)
         if let failedAt {
-            let left = failedAt + Topology.deadLettersKept(in: queue) - now
+            let left = failedAt + Topology.deadLetterRetention(in: queue) - now
             copy.properties.expiration = String(max(0, left.wholeMilliseconds))
         }
         return copy
@@ -73,15 +73,15 @@ package struct DeadLetter: Sendable {
 
     private func copy(to exchange: ExchangeName) -> AMQPMessage {
         AMQPMessage(
-            exchange: exchange.name, routingKey: queue.name, properties: delivery.properties.ofCopy,
+            exchange: exchange.name, routingKey: queue.name, properties: delivery.properties.forRepublishing,
             body: delivery.body)
     }
 
     private func header(_ name: String) -> AMQPValue? { delivery.properties.headers[name] }
     private func text(_ name: String) -> String? { header(name)?.text }
 
-    /// How it came to its queue, by what the broker noted when it gave up
-    /// (https://www.rabbitmq.com/docs/dlx#effects: one table a queue and reason, the latest first).
+    /// The broker's newest `x-death` entry of this queue: exchange, routing key and time
+    /// (https://www.rabbitmq.com/docs/dlx#effects).
     private var death: (exchange: String, routingKey: String, at: Timestamp?)? {
         guard case .array(let deaths)? = header("x-death") else { return nil }
         for case .table(let death) in deaths where death["queue"]?.text == queue.name {

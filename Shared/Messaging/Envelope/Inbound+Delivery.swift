@@ -2,11 +2,11 @@ internal import AMQP
 internal import PushProtocol
 
 extension Inbound {
-    /// Reads a delivery of the bus.
+    /// Reads a delivery.
     ///
-    /// Headers of ours count only on a message that came through the exchange `return` under the name of this queue. A
-    /// topic permission holds each stage to the names of its own queues there. Under any other name the message was put
-    /// into this queue by a `CC` header, which the broker does not check before version 4.
+    /// Heliograph's headers are trusted only on messages from the exchange `return` with this queue's name as routing
+    /// key. Topic permissions restrict each stage to its own queue names there. Any other routing key was added by a
+    /// `CC` header, whose keys RabbitMQ checks only from version 4 on.
     init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
         guard delivery.exchange == ExchangeName.return.name, delivery.routingKey == queue.name else {
             self.init(delivery, queue: queue, attempt: 1, firstSeen: now)
@@ -22,8 +22,8 @@ extension Inbound {
             firstSeen: headers[HeaderName.firstSeen]?.int.map(Timestamp.init(milliseconds:)) ?? now)
     }
 
-    /// Whether another stage put the message into this queue by way of its own retries. No stage handles such a message.
-    var isSmuggled: Bool {
+    /// Whether another stage routed the message here through its own retries. Such a message is dead-lettered.
+    var isMisrouted: Bool {
         delivery.exchange == ExchangeName.return.name && delivery.routingKey != queue.name
     }
 
@@ -34,15 +34,15 @@ extension Inbound {
 }
 
 extension AMQPDelivery {
-    /// How often the broker has had this message back from a consumer, where it says so (quorum queues do).
+    /// The number of returns to the queue, from `x-delivery-count` of quorum queues; otherwise 0.
     var deliveryCount: Int64 { redelivered ? properties.headers["x-delivery-count"]?.int ?? 0 : 0 }
 
-    /// Whether the handler failed about this message when it was alone, the last time that it was here.
+    /// Whether the handler failed on this message alone at the last attempt.
     var failedAlone: Bool {
         exchange == ExchangeName.return.name && properties.headers[HeaderName.failedAlone] != nil
     }
 
-    /// Whether it was delivered before it was set aside (``Redirection``), which the broker does not know any more.
+    /// Whether the message was redelivered before it moved to a retry level. The broker does not know this of the copy.
     var wasRedeliveredBefore: Bool {
         exchange == ExchangeName.return.name && properties.headers[HeaderName.redelivered] != nil
     }

@@ -2,7 +2,7 @@ package import AMQP
 internal import PushProtocol
 
 extension Outbound {
-    /// The message as it goes onto the bus: for who publishes beside a stage.
+    /// The AMQP message, for publishers that are not a stage.
     package func message(from service: String) -> AMQPMessage {
         AMQPMessage(
             exchange: exchange.name, routingKey: routingKey,

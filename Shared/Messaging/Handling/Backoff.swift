@@ -1,8 +1,8 @@
-/// Exponential back-off with full jitter: a random wait between nothing and a ceiling that doubles with each failure.
+/// Exponential backoff with full jitter: a random wait from zero to a ceiling that doubles with each failure.
 package struct Backoff: Hashable, Sendable {
     /// The ceiling after the first failure.
     package var base: Duration
-    /// What the ceiling never exceeds.
+    /// The highest ceiling.
     package var cap: Duration
 
     package init(base: Duration = .milliseconds(200), cap: Duration = .seconds(5)) {
@@ -10,13 +10,13 @@ package struct Backoff: Hashable, Sendable {
         self.cap = cap
     }
 
-    /// The longest wait after `failures` failures in a row, counted from 1.
+    /// The longest wait after `failures` consecutive failures, from 1.
     package func ceiling(afterFailures failures: Int) -> Duration {
         let doublings = min(max(failures - 1, 0), 30)
         return min(cap, base * (1 << doublings))
     }
 
-    /// A wait drawn evenly from zero to the ceiling.
+    /// A uniformly random wait from zero to the ceiling.
     package func delay(
         afterFailures failures: Int, using generator: inout some RandomNumberGenerator
     ) -> Duration {

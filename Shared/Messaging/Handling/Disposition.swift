@@ -1,8 +1,9 @@
 /// Why a message is retried, discarded or dead-lettered.
 package struct Reason: Hashable, Sendable {
-    /// A stable word such as `quota-exceeded`: a metric label and a header, so never made from message content.
+    /// A stable word such as `quota-exceeded`. Used as a metric label and a header, so never derived from message
+    /// content.
     package var code: String
-    /// One sentence for a person. No device tokens, keys or message content.
+    /// One sentence for operators, without device tokens, keys or message content.
     package var detail: String
 
     package init(code: String, detail: String) {
@@ -11,24 +12,24 @@ package struct Reason: Hashable, Sendable {
     }
 }
 
-/// What shall become of one message. A handler returns it; only the runtime settles. Indirect, since most have nothing
-/// to say, and are handed about.
+/// The handler's decision about one message; the runtime executes it. Indirect, because most cases have no payload and
+/// values are copied often.
 package indirect enum Disposition: Hashable, Sendable {
-    /// Everything about this message is done: it is acknowledged.
+    /// Acknowledge: the message is fully handled.
     case done
-    /// Not now: it is republished to the shortest retry level that waits at least `after`, with its attempt counted.
-    /// After the last attempt the policy allows, it is dead-lettered as `attempts-exhausted` instead.
+    /// Republish to the shortest retry level of at least `after`, as the next attempt. After the policy's last attempt
+    /// the message is dead-lettered as `attempts-exhausted`.
     case retry(after: Duration, Reason)
-    /// Not now, and it was not tried: as `retry`, but no attempt is counted, so it is never exhausted by waiting.
+    /// Like `retry`, but without counting an attempt: the message was not tried.
     case postpone(after: Duration, Reason)
-    /// Given up on, and kept for a person: republished to the dead-letter queue of the queue it came from.
+    /// Republish to the dead-letter queue of its queue.
     case deadLetter(Reason)
-    /// Rightly of no consequence (expired, duplicate, nobody asked): counted by reason and acknowledged.
+    /// Acknowledge without effect (expired, duplicate, no recipient), and count the reason.
     case discard(Reason)
 }
 
 extension Disposition {
-    /// The metric label.
+    /// The value of the metric label `disposition`.
     package var label: String {
         switch self {
         case .done: "done"

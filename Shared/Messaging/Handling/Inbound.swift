@@ -1,17 +1,17 @@
-internal import AMQP
 package import PushProtocol
+internal import AMQP
 
-/// One message as it arrived, before it is decoded.
+/// A received message before decoding.
 package struct Inbound: Sendable {
     package let queue: WorkQueue
     let delivery: AMQPDelivery
-    /// How often this message was tried, this time included: from 1.
+    /// The attempt number, from 1.
     package let attempt: Int
-    /// When a stage on this queue first saw it.
+    /// When a stage first received it from this queue.
     package let firstSeen: Timestamp
     private let origin: Origin?
 
-    /// Where a message was first published that came back from a retry.
+    /// The original exchange and routing key of a message that returned from a retry.
     final class Origin: Sendable {
         let exchange: String
         let routingKey: String
@@ -30,7 +30,7 @@ package struct Inbound: Sendable {
         self.firstSeen = firstSeen
     }
 
-    /// One that no broker delivered.
+    /// An inbound message without a broker, for tests and tools.
     package init(
         queue: WorkQueue, exchange: String, routingKey: String, contentType: String? = nil, messageID: String? = nil,
         type: String? = nil, timestamp: Int64? = nil, headers: [String: String] = [:], body: [UInt8],
@@ -46,26 +46,25 @@ package struct Inbound: Sendable {
             queue: queue, attempt: attempt, firstSeen: firstSeen)
     }
 
-    /// The exchange and routing key it was first published with, also when it came back from a retry.
+    /// The exchange of the original publish, also after a retry.
     package var exchange: String { origin?.exchange ?? delivery.exchange }
     package var routingKey: String { origin?.routingKey ?? delivery.routingKey }
     package var contentType: String? { delivery.properties.contentType }
     package var messageID: String? { delivery.properties.messageID }
     package var type: String? { delivery.properties.type }
     package var body: [UInt8] { delivery.body }
-    /// When its publisher made it, in whole seconds; where it does not say, when a stage on this queue first saw it. The
-    /// copies that retries and replays make keep it.
+    /// The publisher's timestamp, in whole seconds; ``firstSeen`` without one. Retries and replays keep it.
     package var publishedAt: Timestamp {
         delivery.properties.timestamp.map { Timestamp(milliseconds: 0) + .seconds($0) } ?? firstSeen
     }
-    /// The broker delivered it before, to someone who did not settle it.
+    /// Whether the broker delivered it before without a settlement.
     package var redelivered: Bool { delivery.redelivered || delivery.wasRedeliveredBefore }
-    /// The AMQP headers whose values are text.
+    /// The AMQP headers with text values.
     package var headers: [String: String] { delivery.properties.headers.compactMapValues(\.text) }
 }
 
-/// One decoded message, with what it arrived as. A class, since both are handed from one to the next, and have dozens of
-/// parts to count the references of.
+/// A decoded message with its inbound message. A class, because it is passed on often and copying its fields costs
+/// reference counts.
 package final class Delivery<Message: Sendable>: Sendable {
     package let inbound: Inbound
     package let message: Message

@@ -1,8 +1,8 @@
-internal import FoundationEssentials
 package import PushProtocol
+internal import FoundationEssentials
 
-/// A message that a handler wants published. A class: what several messages of a batch led to together is one of these
-/// in the verdict of each, is published once, and keeps all of them from being settled until it is confirmed.
+/// A message to publish. A class, so that several verdicts of a batch can share one: it is published once, and all
+/// these messages are settled after its confirm.
 package final class Outbound: Sendable {
     package let exchange: ExchangeName
     package let routingKey: String
@@ -10,7 +10,7 @@ package final class Outbound: Sendable {
     /// The AMQP `type` property.
     package let type: String
     package let correlationID: String
-    /// W3C Trace Context, text form.
+    /// W3C Trace Context `traceparent`.
     package let traceparent: String?
     package let body: [UInt8]
 
@@ -27,7 +27,7 @@ package final class Outbound: Sendable {
         self.body = body
     }
 
-    /// A message of ours, encoded, with its ids taken from its trace.
+    /// Encodes a message, with ids from its trace.
     ///
     /// - Throws: `WireError.tooLarge` or `.tooDeep` for a body that the next stage would refuse.
     package convenience init<Message: WireMessage>(

@@ -1,42 +1,42 @@
-/// How a stage takes its input. Each queue has all of this to itself: one that is slow or stuck takes nothing from
+/// Limits and timing of one queue's consumer. Queues do not share these limits, so a slow queue does not affect
 /// another.
 package struct StagePolicy: Sendable {
-    /// The most messages handed to the handler at once.
+    /// The most messages per batch.
     package var batchSize: Int
-    /// The most bytes that their bodies have together, unless one alone has more: messages that lead to much work are as
-    /// long, and none of a batch is settled before all of it is done.
+    /// The most header and body bytes per batch; a larger message is a batch of its own. No message of a batch is
+    /// settled before the whole batch is handled.
     package var batchBytes: Int
-    /// The most that the messages of one call of the handler may weigh together (``StageHandler/weight(of:)``), unless one
-    /// alone weighs more.
+    /// The most weight per call of the handler (``StageHandler/weight(of:)``); a heavier message is handled alone.
     package var batchWeight: Int
-    /// How long the first message of a batch waits for company, while ``promptBatches`` run.
-    package var batchAge: Duration
-    /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again. (One more just
-    /// after the start, when the intake widens.)
+    /// How long the first message of a batch waits for more, while ``eagerBatches`` batches are running.
+    package var batchLinger: Duration
+    /// The most unsettled deliveries of the queue's consumer, and the bound of duplicates after a crash. (Plus one
+    /// while the prefetch is raised after the start.)
     package var prefetch: UInt16
     package var concurrentBatches: Int
-    /// While fewer batches than this run, nobody waits for company: what comes meanwhile is the next batch. 0 lets
-    /// everybody wait.
-    package var promptBatches: Int
-    /// After so many attempts a message that would be retried is dead-lettered.
+    /// While fewer batches are running, a batch starts without waiting for more messages. With 0, every partial batch
+    /// waits for ``batchLinger``.
+    package var eagerBatches: Int
+    /// The number of attempts after which a retry becomes a dead letter.
     package var maximumAttempts: Int
-    /// How often a message's outbound may reach no queue before the message steps aside into a retry level, to be handled
-    /// again: so that an app whose topology is missing holds up nobody else. `nil` where handling again would be felt
-    /// outside: then it waits in place until there is a way.
+    /// How often an unroutable outbound is published before its message moves to a retry level and is handled again. An
+    /// app without topology then does not block other apps. `nil` for handlers that must not run again: the message
+    /// waits in place.
     package var unroutableRounds: Int?
-    /// How long batches in flight may take to finish once the process was asked to stop.
+    /// The time limit for running batches after a shutdown request.
     package var drainDeadline: Duration
-    /// How long a delivery may wait before its handling begins, such as during an outage. After that it goes back to
-    /// the queue. RabbitMQ's `consumer_timeout` closes the channel after 30 minutes.
+    /// How long a delivery may wait before its handling starts, such as during an outage. It is requeued afterwards,
+    /// because RabbitMQ's `consumer_timeout` closes the channel after 30 minutes (RabbitMQ: Delivery Acknowledgement
+    /// Timeout).
     package var holdLimit: Duration
-    /// Between attempts to handle a batch during an outage, and to publish what the broker did not take.
+    /// The pause between attempts during an outage, and between publishes that the broker did not accept.
     package var backoff: Backoff
-    /// Where the queue's messages are taken in and handled; `nil` leaves it to Swift's own pool of threads.
+    /// The executor for the queue's tasks; `nil` for Swift's default executor.
     package var executor: (any TaskExecutor)?
 
     package init(
-        batchSize: Int = 100, batchBytes: Int = .max, batchWeight: Int = .max, batchAge: Duration = .milliseconds(5),
-        prefetch: UInt16 = 300, concurrentBatches: Int = 4, promptBatches: Int = 1, maximumAttempts: Int = 8,
+        batchSize: Int = 100, batchBytes: Int = .max, batchWeight: Int = .max, batchLinger: Duration = .milliseconds(5),
+        prefetch: UInt16 = 300, concurrentBatches: Int = 4, eagerBatches: Int = 1, maximumAttempts: Int = 8,
         unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(20), holdLimit: Duration = .seconds(1200),
         backoff: Backoff = Backoff(), executor: (any TaskExecutor)? = nil
     ) {
@@ -44,10 +44,10 @@ package struct StagePolicy: Sendable {
         self.batchSize = batchSize
         self.batchBytes = batchBytes
         self.batchWeight = batchWeight
-        self.batchAge = batchAge
+        self.batchLinger = batchLinger
         self.prefetch = prefetch
         self.concurrentBatches = concurrentBatches
-        self.promptBatches = promptBatches
+        self.eagerBatches = eagerBatches
         self.maximumAttempts = maximumAttempts
         self.unroutableRounds = unroutableRounds
         self.drainDeadline = drainDeadline
@@ -58,13 +58,13 @@ package struct StagePolicy: Sendable {
 }
 
 extension StagePolicy {
-    /// The policy of a queue that one app of several has to itself. The app's batches together take fewer connections than
-    /// the database pool has, so that one app's slow batches leave some to the other apps.
+    /// The policy of a queue for one of several apps. All batches of an app together use fewer connections than the
+    /// pool has, so that slow batches of one app leave connections for others.
     ///
     /// - Parameters:
-    ///   - connections: the size of the process's database pool.
-    ///   - queues: how many queues each app has in this process.
-    package static func ofOneApp(connections: Int, queues: Int = 1) -> StagePolicy {
+    ///   - connections: The size of the database pool of this process.
+    ///   - queues: The number of queues per app in this process.
+    package static func perApp(connections: Int, queues: Int = 1) -> StagePolicy {
         StagePolicy(concurrentBatches: max(1, min(4, (connections - 1) / queues)))
     }
 }

@@ -1,11 +1,11 @@
-/// What a handler decided about one message.
+/// A handler's decision about one message, with the messages to publish because of it.
 package struct Verdict: Sendable {
     package var disposition: Disposition
-    /// Published mandatory and persistent, and confirmed by the broker, before the disposition is carried out. What
-    /// several verdicts of a batch have in common is published once.
+    /// Published as mandatory and persistent, and confirmed, before the disposition is executed. An outbound shared by
+    /// several verdicts is published once.
     package var outbound: [Outbound]
-    /// When only a part of the message is left to do: the body that a retry or dead letter carries in place of the one
-    /// that came in, such as a push with the targets that were not answered yet. `nil` keeps the body as it came.
+    /// The body of the retry copy or dead letter when a part of the message is done, such as a push with its remaining
+    /// targets. `nil` keeps the received body.
     package var remainder: [UInt8]?
 
     package init(_ disposition: Disposition, outbound: [Outbound] = [], remainder: [UInt8]? = nil) {
@@ -14,7 +14,7 @@ package struct Verdict: Sendable {
         self.remainder = remainder
     }
 
-    /// Whether nothing is left of the message once its outbound is confirmed.
+    /// Whether the message only needs an acknowledgement after its outbound is confirmed.
     var isDone: Bool { if case .done = disposition { true } else { false } }
 
     package static var done: Verdict { Verdict(.done) }

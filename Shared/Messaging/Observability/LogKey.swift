@@ -1,4 +1,4 @@
-/// The keys of this room's log lines. Bodies, tokens and header values are never logged.
+/// The log keys of this module. Bodies, tokens and header values are never logged.
 enum LogKey {
     static let stage = "stage"
     static let queue = "queue"

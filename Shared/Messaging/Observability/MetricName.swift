@@ -1,21 +1,21 @@
-/// What a stage measures: the contract that dashboards and alerts rely on.
+/// The metrics of a stage, used by dashboards and alerts.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
-/// | `heliograph_messages_consumed_total` | counter | stage, queue | deliveries handed to a batch |
+/// | `heliograph_messages_consumed_total` | counter | stage, queue | deliveries in started batches |
 /// | `heliograph_messages_settled_total` | counter | stage, queue, disposition | messages acknowledged |
-/// | `heliograph_messages_published_total` | counter | stage, exchange, result | the broker's answers: confirmed, nacked, returned |
-/// | `heliograph_messages_retried_total` | counter | stage, queue, level, reason | copies that wait in a retry level |
-/// | `heliograph_messages_dead_lettered_total` | counter | stage, queue, reason | copies kept for a person |
-/// | `heliograph_messages_discarded_total` | counter | stage, queue, reason | messages rightly of no consequence |
-/// | `heliograph_messages_given_back_total` | counter | stage, queue | unsettled, requeued by a pause, a shutdown or a long outage |
+/// | `heliograph_messages_published_total` | counter | stage, exchange, result | broker answers: confirmed, nacked, returned |
+/// | `heliograph_messages_retried_total` | counter | stage, queue, level, reason | copies published to a retry level |
+/// | `heliograph_messages_dead_lettered_total` | counter | stage, queue, reason | copies published to a dead-letter queue |
+/// | `heliograph_messages_discarded_total` | counter | stage, queue, reason | messages acknowledged without effect |
+/// | `heliograph_messages_given_back_total` | counter | stage, queue | messages requeued by a pause, a shutdown or a long outage |
 /// | `heliograph_messages_in_flight` | gauge | stage, queue | messages being handled, published or held |
 /// | `heliograph_batch_messages` | recorder | stage, queue | messages in a batch |
-/// | `heliograph_handle_seconds` | timer | stage, queue, answer | the handler's time for a batch: decided, outage, failed |
-/// | `heliograph_outage` | gauge | stage, queue | 1 while batches are held because a dependency is away |
+/// | `heliograph_handle_seconds` | timer | stage, queue, answer | duration of a handler call: decided, outage, failed |
+/// | `heliograph_outage` | gauge | stage, queue | 1 while batches are held because a dependency is unavailable |
 ///
-/// Every label is bounded: stages and exchanges are fixed, queues follow from the configured apps, reasons are the
-/// stable words of `Reason.code`.
+/// Every label is bounded: stages and exchanges are fixed, queues follow from the configured apps, and reasons are
+/// values of `Reason.code`.
 enum MetricName {
     static let consumed = "heliograph_messages_consumed_total"
     static let settled = "heliograph_messages_settled_total"
@@ -30,7 +30,7 @@ enum MetricName {
     static let outage = "heliograph_outage"
 }
 
-/// The labels of those metrics.
+/// The metric labels.
 enum MetricLabel {
     static let stage = "stage"
     static let queue = "queue"

@@ -3,11 +3,11 @@ internal import Metrics
 internal import PushProtocol
 internal import Synchronization
 
-/// The metrics of one stage. Safe from any task; each counter is made once, on first use.
+/// The metrics of one stage. Usable from any task; each instrument is created on first use.
 ///
-/// The factory is the one in force when the stage was made.
+/// Uses the metrics factory of the time when the stage was created.
 final class StageMetrics: Sendable {
-    /// What a handler answered to a batch.
+    /// The result of a handler call: the label `answer`.
     enum HandlerAnswer: String { case decided, outage, failed }
 
     private struct Key: Hashable {
@@ -19,11 +19,11 @@ final class StageMetrics: Sendable {
         var counters: [Key: Counter] = [:]
         var recorders: [Key: Recorder] = [:]
         var timers: [Key: Timer] = [:]
-        var usual: [WorkQueue: Usual] = [:]
+        var queueInstruments: [WorkQueue: QueueInstruments] = [:]
     }
 
-    /// What every batch of a queue counts.
-    private struct Usual: Sendable {
+    /// The instruments that every batch of a queue uses.
+    private struct QueueInstruments: Sendable {
         let consumed: Counter
         let batchSize: Recorder
         let done: Counter
@@ -40,23 +40,24 @@ final class StageMetrics: Sendable {
     }
 
     func consumed(_ queue: WorkQueue, _ messages: Int) {
-        let usual = usual(queue)
-        usual.consumed.increment(by: messages)
-        usual.batchSize.record(messages)
+        let queueInstruments = queueInstruments(queue)
+        queueInstruments.consumed.increment(by: messages)
+        queueInstruments.batchSize.record(messages)
     }
 
-    private func usual(_ queue: WorkQueue) -> Usual {
+    private func queueInstruments(_ queue: WorkQueue) -> QueueInstruments {
         instruments.withLock { instruments in
-            instruments.usual.value(for: queue) {
+            instruments.queueInstruments.value(for: queue) {
                 func labels(_ more: [(String, String)]) -> [(String, String)] {
                     self.labels([(MetricLabel.queue, queue.name)] + more)
                 }
-                return Usual(
+                return QueueInstruments(
                     consumed: Counter(label: MetricName.consumed, dimensions: labels([]), factory: factory),
                     batchSize: Recorder(label: MetricName.batchSize, dimensions: labels([]), factory: factory),
                     done: Counter(
                         label: MetricName.settled,
-                        dimensions: labels([(MetricLabel.disposition, Conclusion.done.label)]), factory: factory),
+                        dimensions: labels([(MetricLabel.disposition, ResolvedDisposition.done.label)]),
+                        factory: factory),
                     decided: timer(labels([(MetricLabel.answer, HandlerAnswer.decided.rawValue)])))
             }
         }
@@ -67,21 +68,21 @@ final class StageMetrics: Sendable {
             label: MetricName.handleDuration, dimensions: labels, preferredDisplayUnit: .seconds, factory: factory)
     }
 
-    /// Counts messages of which nothing was left to do.
-    func done(_ queue: WorkQueue, _ messages: Int) { usual(queue).done.increment(by: messages) }
+    /// Counts messages with the disposition `done`.
+    func done(_ queue: WorkQueue, _ messages: Int) { queueInstruments(queue).done.increment(by: messages) }
 
-    /// Counts the settlements of a batch, which all came from one queue.
-    func settled(_ settlements: [Settlement]) {
+    /// Counts the settlements of one queue's batch.
+    func settled(_ settlements: [PendingSettlement]) {
         guard let queue = settlements.first?.inbound.queue else { return }
-        let done = settlements.count { $0.conclusion.isDone }
+        let done = settlements.count { $0.disposition.isDone }
         if done > 0 { self.done(queue, done) }
-        for settlement in settlements where !settlement.conclusion.isDone { settled(queue, settlement.conclusion) }
+        for settlement in settlements where !settlement.disposition.isDone { settled(queue, settlement.disposition) }
     }
 
-    private func settled(_ queue: WorkQueue, _ conclusion: Conclusion) {
+    private func settled(_ queue: WorkQueue, _ disposition: ResolvedDisposition) {
         let queue = (MetricLabel.queue, queue.name)
-        count(MetricName.settled, [queue, (MetricLabel.disposition, conclusion.label)])
-        switch conclusion {
+        count(MetricName.settled, [queue, (MetricLabel.disposition, disposition.label)])
+        switch disposition {
         case .done: break
         case .retry(let level, let reason), .postpone(let level, let reason):
             count(
@@ -91,7 +92,7 @@ final class StageMetrics: Sendable {
         }
     }
 
-    /// Counts what the broker said to the messages of one publish.
+    /// Counts the broker's answers to one publish.
     func published(_ messages: [AMQPMessage], _ answers: [AMQPConfirmation]) {
         var confirmed: [String: Int] = [:]
         for (message, answer) in zip(messages, answers) {
@@ -108,12 +109,12 @@ final class StageMetrics: Sendable {
         count(MetricName.published, [(MetricLabel.exchange, exchange), (MetricLabel.result, result)], by: messages)
     }
 
-    func givenBack(_ queue: WorkQueue, _ messages: Int) {
+    func requeued(_ queue: WorkQueue, _ messages: Int) {
         count(MetricName.givenBack, [(MetricLabel.queue, queue.name)], by: messages)
     }
 
     func handled(_ queue: WorkQueue, _ answer: HandlerAnswer, in duration: Duration) {
-        if answer == .decided { return usual(queue).decided.record(duration: duration) }
+        if answer == .decided { return queueInstruments(queue).decided.record(duration: duration) }
         let labels = labels([(MetricLabel.queue, queue.name), (MetricLabel.answer, answer.rawValue)])
         let timer = instruments.withLock { instruments in
             instruments.timers.value(for: key(MetricName.handleDuration, labels)) { self.timer(labels) }
@@ -121,7 +122,7 @@ final class StageMetrics: Sendable {
         timer.record(duration: duration)
     }
 
-    /// What shows where a queue stands; looked up once, since it changes with every batch.
+    /// The gauges of one queue, created once because every batch sets them.
     struct QueueGauges: Sendable {
         fileprivate let inFlight: Gauge
         fileprivate let outage: Gauge
@@ -154,7 +155,7 @@ final class StageMetrics: Sendable {
 }
 
 extension Dictionary {
-    /// The value for `key`, made and kept if it is not there yet.
+    /// The value for `key`, created if missing.
     fileprivate mutating func value(for key: Key, make: () -> Value) -> Value {
         if let value = self[key] { return value }
         let value = make()

@@ -2,97 +2,96 @@ internal import AMQP
 internal import Logging
 internal import PushProtocol
 
-/// Takes one batch through decoding, the handler and settling. Used by many tasks at once.
+/// Runs one batch: decodes, calls the handler, and settles. Used by many tasks at once.
 struct BatchRunner: Sendable {
     let queue: WorkQueue
     let policy: StagePolicy
-    let handler: AnyStageHandler
+    let handler: ErasedHandler
     let bus: any MessageBus
-    let settler: Settler
-    let redirection: Redirection
+    let acknowledger: MessageAcknowledger
+    let routing: RepublishRouting
     let metrics: StageMetrics
     let logger: Logger
 
-    /// How long settling may take that begins after the drain deadline.
-    private static var lastSettling: Duration { .seconds(2) }
+    /// The time limit for settling after the drain deadline.
+    private static var settlingTimeAfterDeadline: Duration { .seconds(2) }
 
-    private enum Answer {
+    private enum HandlerCallResult {
         case verdicts([Verdict])
         case outage(String)
         case failed(String)
         case cancelled
     }
 
-    func run(_ work: Work) async -> WorkResult {
-        switch work.purpose {
-        case .handling: await handle(work)
-        case .settingAside: await setAside(work.deliveries) ? .settled : .givenBack
+    func run(_ batch: Batch) async -> BatchResult {
+        switch batch.purpose {
+        case .handling: await handle(batch)
+        case .movingToRetryLevel: await moveToRetryLevel(batch.deliveries) ? .settled : .requeued
         }
     }
 
-    private func handle(_ work: Work) async -> WorkResult {
-        var poison: [Settlement] = []
-        var readable: [any Readable] = []
-        readable.reserveCapacity(work.deliveries.count)
+    private func handle(_ batch: Batch) async -> BatchResult {
+        var poison: [PendingSettlement] = []
+        var readable: [any ErasedDelivery] = []
+        readable.reserveCapacity(batch.deliveries.count)
         let now = Timestamp.now
-        for raw in work.deliveries {
+        for raw in batch.deliveries {
             do {
                 readable.append(try decode(Inbound(raw, queue: queue, now: now)))
             } catch {
                 let inbound = Inbound(raw, queue: queue, now: now)
                 let reason = Reason(code: error.code, detail: "\(error)")
-                poison.append(Settlement(inbound, conclusion: .deadLetter(reason), redirection: redirection))
+                poison.append(PendingSettlement(inbound, disposition: .deadLetter(reason), routing: routing))
             }
         }
-        guard !poison.isEmpty else { return await run(work, readable) }
+        guard !poison.isEmpty else { return await run(batch, readable) }
         let unreadable = poison
-        async let poisonSettled = settler.carryOut(unreadable)
-        let result = await run(work, readable)
-        guard await poisonSettled else { return result.afterGivingBack }
+        async let poisonSettled = acknowledger.carryOut(unreadable)
+        let result = await run(batch, readable)
+        guard await poisonSettled else { return result.afterRequeueing }
         return result
     }
 
-    private func decode(_ inbound: consuming Inbound) throws(WireError) -> any Readable {
+    private func decode(_ inbound: consuming Inbound) throws(WireError) -> any ErasedDelivery {
         let omitted = inbound.delivery.omittedBytes
         guard omitted == 0 else { throw .tooLarge(bytes: omitted, limit: AMQPConsumer.maximumBody) }
         return try handler.decode(inbound)
     }
 
-    /// Hands the messages to the handler, all at once where the policy's weight allows it. A failure halves the next
-    /// portion, and a success doubles it, so that one bad message among many is alone after a few calls.
-    private func run(_ work: Work, _ messages: [any Readable]) async -> WorkResult {
-        var work = work
+    /// Calls the handler, with all messages at once if the weight limit allows. A failure halves the next chunk and a
+    /// success doubles it, so a few calls isolate one bad message.
+    private func run(_ batch: Batch, _ messages: [any ErasedDelivery]) async -> BatchResult {
+        var batch = batch
         var rest = messages[...]
         while !rest.isEmpty {
-            let isWhole = work.portion == nil && policy.batchWeight == .max
-            let portion = isWhole ? messages : portion(of: rest, atMost: work.portion)
-            let result: WorkResult
-            switch await answer(portion) {
+            let isWhole = batch.chunkSize == nil && policy.batchWeight == .max
+            let chunk = isWhole ? messages : nextChunk(of: rest, atMost: batch.chunkSize)
+            let result: BatchResult
+            switch await callHandler(chunk) {
             case .verdicts(let verdicts):
-                result = await settle(portion, verdicts)
-                work.portion = work.portion.map { $0 * 2 }
-            case .outage(let what): return .held(work.left(rest.map(\.inbound.delivery)), by: what)
-            case .cancelled: return await giveBack(rest.map(\.inbound.delivery))
-            case .failed(let failure) where portion.count == 1:
-                result = await settle(portion[0], failure: failure)
+                result = await settle(chunk, verdicts)
+                batch.chunkSize = batch.chunkSize.map { $0 * 2 }
+            case .outage(let what): return .held(batch.left(rest.map(\.inbound.delivery)), by: what)
+            case .cancelled: return await requeue(rest.map(\.inbound.delivery))
+            case .failed(let failure) where chunk.count == 1:
+                result = await settle(chunk[0], failure: failure)
             case .failed(let failure):
-                work.portion = portion.count / 2
+                batch.chunkSize = chunk.count / 2
                 logger.warning(
-                    "A batch failed; handling it again in halves",
-                    metadata: [LogKey.count: "\(portion.count)", LogKey.error: "\(failure)"])
+                    "Batch failed; retrying it in halves",
+                    metadata: [LogKey.count: "\(chunk.count)", LogKey.error: "\(failure)"])
                 continue
             }
-            rest = rest.dropFirst(portion.count)
+            rest = rest.dropFirst(chunk.count)
             guard case .settled = result else {
-                return rest.isEmpty ? result : await giveBack(rest.map(\.inbound.delivery))
+                return rest.isEmpty ? result : await requeue(rest.map(\.inbound.delivery))
             }
         }
         return .settled
     }
 
-    /// The messages at the head of `rest` for one call of the handler: at least one, and no more than weigh as much as the
-    /// policy allows.
-    private func portion(of rest: ArraySlice<any Readable>, atMost limit: Int?) -> [any Readable] {
+    /// The messages for the next call of the handler: at least one, and within the weight limit.
+    private func nextChunk(of rest: ArraySlice<any ErasedDelivery>, atMost limit: Int?) -> [any ErasedDelivery] {
         let most = limit.map { rest.prefix(max(1, $0)) } ?? rest
         guard policy.batchWeight < .max else { return Array(most) }
         var weight = 0
@@ -103,7 +102,7 @@ struct BatchRunner: Sendable {
         return Array(light.isEmpty ? most.prefix(1) : light)
     }
 
-    private func answer(_ messages: [any Readable]) async -> Answer {
+    private func callHandler(_ messages: [any ErasedDelivery]) async -> HandlerCallResult {
         let start = ContinuousClock.now
         do {
             let verdicts = try await handler.handle(messages)
@@ -116,100 +115,101 @@ struct BatchRunner: Sendable {
         } catch let outage as Outage {
             metrics.handled(queue, .outage, in: start.duration(to: .now))
             logger.debug(
-                "A dependency is away",
-                metadata: [LogKey.detail: "\(outage.what)", LogKey.error: "\(outage.underlying)"])
-            return .outage(outage.what)
+                "Dependency unavailable",
+                metadata: [LogKey.detail: "\(outage.dependency)", LogKey.error: "\(outage.underlying)"])
+            return .outage(outage.dependency)
         } catch {
-            // What a cancelled handler throws says nothing about its messages.
+            // An error of a cancelled handler is not about its messages.
             if Task.isCancelled { return .cancelled }
             metrics.handled(queue, .failed, in: start.duration(to: .now))
             return .failed("\(type(of: error)): \(error)")
         }
     }
 
-    /// Carries verdicts out that came in time for a cancellation too: their messages would be handled again otherwise.
-    private func settle(_ messages: [any Readable], _ verdicts: [Verdict]) async -> WorkResult {
-        await despiteCancellation { await carryOut(messages, verdicts) } ? .settled : .givenBack
+    /// Executes verdicts, also those that arrive after a cancellation: their messages would otherwise be handled again.
+    private func settle(_ messages: [any ErasedDelivery], _ verdicts: [Verdict]) async -> BatchResult {
+        await despiteCancellation { await carryOut(messages, verdicts) } ? .settled : .requeued
     }
 
-    /// Settles, for a short while after a cancellation too. The task is its own then, since a cancelled one gets no
+    /// Settles, also for a short time after a cancellation. Uses a new task then, because a cancelled task receives no
     /// confirms.
     private func despiteCancellation(_ settle: @escaping @Sendable () async -> Bool) async -> Bool {
         guard Task.isCancelled else { return await settle() }
         let settling = Task { await settle() }
         let limit = Task {
-            try await Task.sleep(for: Self.lastSettling)
+            try await Task.sleep(for: Self.settlingTimeAfterDeadline)
             settling.cancel()
         }
         defer { limit.cancel() }
         return await settling.value
     }
 
-    private func carryOut(_ messages: [any Readable], _ verdicts: [Verdict]) async -> Bool {
-        func settlements() -> [Settlement] {
+    private func carryOut(_ messages: [any ErasedDelivery], _ verdicts: [Verdict]) async -> Bool {
+        func settlements() -> [PendingSettlement] {
             zip(messages, verdicts).map { message, verdict in
                 let inbound = message.inbound
-                return Settlement(
+                return PendingSettlement(
                     inbound,
-                    conclusion: Conclusion(
+                    disposition: ResolvedDisposition(
                         verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
-                    outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection,
-                    patience: policy.unroutableRounds)
+                    outbound: verdict.outbound, remainder: verdict.remainder, routing: routing,
+                    remainingRounds: policy.unroutableRounds)
             }
         }
-        guard verdicts.allSatisfy(\.isDone) else { return await settler.carryOut(settlements()) }
-        return await settler.finish(messages, verdicts, settlements: settlements)
+        guard verdicts.allSatisfy(\.isDone) else { return await acknowledger.carryOut(settlements()) }
+        return await acknowledger.finish(messages, verdicts, settlements: settlements)
     }
 
-    private func settle(_ message: any Readable, failure: String) async -> WorkResult {
+    private func settle(_ message: any ErasedDelivery, failure: String) async -> BatchResult {
         let inbound = message.inbound
         logger.error(
-            "A message failed alone",
+            "Handler failed on a single message; retrying or dead-lettering it",
             metadata: [
                 LogKey.messageID: "\(inbound.messageID ?? "-")", LogKey.attempt: "\(inbound.attempt)",
                 LogKey.error: "\(failure)",
             ])
-        let conclusion = Conclusion(
+        let disposition = ResolvedDisposition(
             failure: failure, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts)
-        let settlement = Settlement(inbound, conclusion: conclusion, redirection: redirection)
-        return await settler.carryOut([settlement]) ? .settled : .givenBack
+        let settlement = PendingSettlement(inbound, disposition: disposition, routing: routing)
+        return await acknowledger.carryOut([settlement]) ? .settled : .requeued
     }
 
-    /// Gives deliveries back to the queue. One that the broker has had back often is moved to a retry level instead.
-    private func giveBack(_ deliveries: [AMQPDelivery]) async -> WorkResult {
-        let often = deliveries.filter(Suspicion.isNearLimit)
-        let tags = deliveries.filter { !Suspicion.isNearLimit($0) }.map(\.tag)
-        metrics.givenBack(queue, tags.count)
+    /// Requeues deliveries. Moves those near the delivery limit to a retry level instead.
+    private func requeue(_ deliveries: [AMQPDelivery]) async -> BatchResult {
+        let nearLimit = deliveries.filter(PoisonMessageIsolation.isNearDeliveryLimit)
+        let tags = deliveries.filter { !PoisonMessageIsolation.isNearDeliveryLimit($0) }.map(\.tag)
+        metrics.requeued(queue, tags.count)
         bus.requeue(tags)
-        if !often.isEmpty { _ = await despiteCancellation { await setAside(often) } }
-        return .givenBack
+        if !nearLimit.isEmpty { _ = await despiteCancellation { await moveToRetryLevel(nearLimit) } }
+        return .requeued
     }
 
-    /// Moves deliveries to the shortest retry level. No attempt is counted, and the broker counts returns from nothing.
-    private func setAside(_ deliveries: [AMQPDelivery]) async -> Bool {
+    /// Moves deliveries to the shortest retry level without counting an attempt. The broker's delivery count starts at
+    /// 0 again.
+    private func moveToRetryLevel(_ deliveries: [AMQPDelivery]) async -> Bool {
         let now = Timestamp.now
-        return await settler.carryOut(
+        return await acknowledger.carryOut(
             deliveries.map {
-                Settlement(
-                    Inbound($0, queue: queue, now: now), conclusion: .postpone(.seconds5, .setAside),
-                    redirection: redirection)
+                PendingSettlement(
+                    Inbound($0, queue: queue, now: now), disposition: .postpone(.seconds5, .setAside),
+                    routing: routing)
             })
     }
 }
 
-extension Work {
-    fileprivate func left(_ deliveries: [AMQPDelivery]) -> Work {
-        var work = self
-        work.deliveries = deliveries
-        return work
+extension Batch {
+    fileprivate func left(_ deliveries: [AMQPDelivery]) -> Batch {
+        var batch = self
+        batch.deliveries = deliveries
+        return batch
     }
 }
 
-extension WorkResult {
-    /// The same, when some other message of the batch went back. Held work stays held: it was not given back.
-    fileprivate var afterGivingBack: WorkResult {
+extension BatchResult {
+    /// The result when another message of the batch was requeued. A held batch stays held.
+    fileprivate var afterRequeueing: BatchResult {
         switch self {
-        case .settled, .givenBack: .givenBack
+        case .settled, .requeued: .requeued
         case .held: self
         }
     }

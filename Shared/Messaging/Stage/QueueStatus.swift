@@ -1,31 +1,31 @@
 package import PushProtocol
 
-/// Where one queue of a stage stands, for readiness checks.
+/// The status of one queue of a stage, for readiness checks.
 package struct QueueStatus: Hashable, Sendable {
-    package enum Condition: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         case starting
         case consuming
-        /// A dependency is away: which, as a phrase for people. Messages are held and tried again.
+        /// The named dependency is unavailable. Messages are held and retried.
         case holding(String)
         case paused
         case draining
     }
 
     package let queue: WorkQueue
-    package let condition: Condition
+    package let state: State
 
-    package init(queue: WorkQueue, condition: Condition) {
+    package init(queue: WorkQueue, state: State) {
         self.queue = queue
-        self.condition = condition
+        self.state = state
     }
 }
 
-extension QueueStatus.Condition {
-    init(_ machine: QueueMachine) {
+extension QueueStatus.State {
+    init(_ machine: QueueStateMachine) {
         switch machine.mode {
         case .paused: self = .paused
         case .draining: self = .draining
-        case .running: self = machine.outage.map(QueueStatus.Condition.holding) ?? .consuming
+        case .running: self = machine.outage.map(QueueStatus.State.holding) ?? .consuming
         }
     }
 }

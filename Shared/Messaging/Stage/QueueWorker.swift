@@ -3,14 +3,14 @@ internal import Logging
 internal import PushProtocol
 internal import Synchronization
 
-/// Runs one queue of a stage: the thin shell around `QueueMachine`.
+/// Runs one queue of a stage: executes the actions of a ``QueueStateMachine``.
 ///
-/// One task (`run`) owns the machine; everyone else sends it events.
+/// One task (`run`) owns the state machine; other tasks send it events.
 final class QueueWorker: Sendable {
-    private enum Signal: Sendable {
-        case event(QueueMachine.Event)
-        /// Resumed once the queue has no consumer.
-        case whenQuiet(CheckedContinuation<Void, Never>)
+    private enum WorkerInput: Sendable {
+        case event(QueueStateMachine.Event)
+        /// Resumed when the queue has no consumer.
+        case whenUnsubscribed(CheckedContinuation<Void, Never>)
         case deadlinePassed
     }
 
@@ -20,9 +20,9 @@ final class QueueWorker: Sendable {
     private let metrics: StageMetrics
     private let gauges: StageMetrics.QueueGauges
     private let logger: Logger
-    private let signals: AsyncStream<Signal>
-    private let sender: AsyncStream<Signal>.Continuation
-    private let snapshot = Mutex(QueueStatus.Condition.starting)
+    private let inputs: AsyncStream<WorkerInput>
+    private let sender: AsyncStream<WorkerInput>.Continuation
+    private let snapshot = Mutex(QueueStatus.State.starting)
 
     var queue: WorkQueue { runner.queue }
 
@@ -33,67 +33,68 @@ final class QueueWorker: Sendable {
         metrics = runner.metrics
         gauges = metrics.gauges(of: runner.queue)
         logger = runner.logger
-        (signals, sender) = AsyncStream.makeStream()
+        (inputs, sender) = AsyncStream.makeStream()
     }
 
-    var condition: QueueStatus.Condition { snapshot.withLock { $0 } }
+    var state: QueueStatus.State { snapshot.withLock { $0 } }
 
-    /// Gives back what is not begun and finishes what is, then `run` returns.
+    /// Requeues waiting deliveries and finishes running batches; `run` then returns.
     func drain() { send(.drain) }
 
-    /// Cancels the consumer and gives back what is not begun. Returns when the broker lends no more; before `run`, at
-    /// once.
+    /// Cancels the consumer and requeues waiting deliveries. Returns after the last delivery; before `run`,
+    /// immediately.
     func pause() async {
         send(.pause)
-        guard condition != .starting else { return }
+        guard state != .starting else { return }
         await withCheckedContinuation { continuation in
-            if case .terminated = sender.yield(.whenQuiet(continuation)) { continuation.resume() }
+            if case .terminated = sender.yield(.whenUnsubscribed(continuation)) { continuation.resume() }
         }
     }
 
     func resume() { send(.resume) }
 
-    private func send(_ event: QueueMachine.Event) { sender.yield(.event(event)) }
+    private func send(_ event: QueueStateMachine.Event) { sender.yield(.event(event)) }
 }
 
 extension QueueWorker {
-    /// Runs until drained, or cancelled.
+    /// Runs until drained or cancelled.
     func run() async {
-        // Discarding: any other group keeps each child until somebody asks for its result, and grows with every batch.
+        // Discarding: other task groups keep the result of every child task, one per batch.
         await withDiscardingTaskGroup { group in
-            var machine = QueueMachine(policy: policy)
+            var machine = QueueStateMachine(policy: policy)
             var subscription: BusSubscription?
             var waiters: [CheckedContinuation<Void, Never>] = []
             perform(machine.start(), &subscription, &group)
             show(machine)
-            for await signal in signals {
-                switch signal {
+            for await input in inputs {
+                switch input {
                 case .event(let event):
                     if case .drain = event { armDeadline(&group) }
                     perform(machine.on(event), &subscription, &group)
-                case .whenQuiet(let waiter): waiters.append(waiter)
+                case .whenUnsubscribed(let waiter): waiters.append(waiter)
                 case .deadlinePassed: group.cancelAll()
                 }
                 show(machine)
-                if machine.isQuiet {
+                if machine.hasNoConsumer {
                     for waiter in waiters { waiter.resume() }
                     waiters = []
                 }
                 if machine.isFinished { break }
             }
-            // Only a cancellation ends the signals early: what is not settled then is delivered again.
+            // Only a cancellation ends the inputs early. The broker redelivers the unsettled messages.
             sender.finish()
             for waiter in waiters { waiter.resume() }
-            // Who asked between the last signal and the end is still in the stream.
-            for await signal in signals {
-                if case .whenQuiet(let waiter) = signal { waiter.resume() }
+            // Resumes callers that were added after the last input.
+            for await input in inputs {
+                if case .whenUnsubscribed(let waiter) = input { waiter.resume() }
             }
             group.cancelAll()
         }
     }
 
     private func perform(
-        _ actions: [QueueMachine.Action], _ subscription: inout BusSubscription?, _ group: inout DiscardingTaskGroup
+        _ actions: [QueueStateMachine.Action], _ subscription: inout BusSubscription?,
+        _ group: inout DiscardingTaskGroup
     ) {
         for action in actions {
             switch action {
@@ -107,29 +108,29 @@ extension QueueWorker {
             case .unsubscribe:
                 if let old = subscription { group.addTask { await old.cancel() } }
                 subscription = nil
-            case .armAge:
-                wake(.aged, after: policy.batchAge, &group)
-            case .armHold:
+            case .armLingerTimer:
+                wake(.lingerElapsed, after: policy.batchLinger, &group)
+            case .armHoldTimer:
                 wake(.holdTimePassed, after: policy.holdLimit / 2, &group)
-            case .armRetry(let id, let failures):
+            case .armRetryTimer(let id, let failures):
                 wake(.retryDue(id), after: policy.backoff.delay(afterFailures: failures), &group)
-            case .start(let work):
-                if work.purpose == .handling { metrics.consumed(queue, work.deliveries.count) }
-                group.addTask { [self] in send(.finished(work.id, await runner.run(work))) }
-            case .giveBack(let tags):
-                metrics.givenBack(queue, tags.count)
+            case .start(let batch):
+                if batch.purpose == .handling { metrics.consumed(queue, batch.deliveries.count) }
+                group.addTask { [self] in send(.finished(batch.id, await runner.run(batch))) }
+            case .requeue(let tags):
+                metrics.requeued(queue, tags.count)
                 bus.requeue(tags)
-            case .reportLoss:
-                logger.error("The bus ended the subscription; this queue is no longer consumed")
+            case .reportSubscriptionLost:
+                logger.error("Bus ended the subscription; the queue is no longer consumed")
             }
         }
     }
 
     private func wake(
-        _ event: QueueMachine.Event, after delay: Duration, _ group: inout DiscardingTaskGroup
+        _ event: QueueStateMachine.Event, after delay: Duration, _ group: inout DiscardingTaskGroup
     ) {
         group.addTask { [self] in
-            // Cut short by the end of the worker only, when no one listens any more.
+            // Interrupted only at the end of the worker.
             try? await Task.sleep(for: delay)
             send(event)
         }
@@ -142,20 +143,20 @@ extension QueueWorker {
         }
     }
 
-    /// Shows the machine's state to probes and metrics, and logs an outage's beginning and end.
-    private func show(_ machine: QueueMachine) {
+    /// Updates status and metrics, and logs the start and end of an outage.
+    private func show(_ machine: QueueStateMachine) {
         gauges.show(inFlight: machine.inFlight, isOut: machine.outage != nil)
-        let now = QueueStatus.Condition(machine)
-        let before = snapshot.withLock { condition in
-            defer { condition = now }
-            return condition
+        let now = QueueStatus.State(machine)
+        let before = snapshot.withLock { state in
+            defer { state = now }
+            return state
         }
         guard now != before else { return }
         switch (before, now) {
         case (_, .holding(let what)):
-            logger.warning("Holding messages: a dependency is away", metadata: [LogKey.detail: "\(what)"])
+            logger.warning("Dependency unavailable; holding messages", metadata: [LogKey.detail: "\(what)"])
         case (.holding(let what), .consuming):
-            logger.notice("Taking messages again", metadata: [LogKey.detail: "\(what)"])
+            logger.notice("Dependency available again; resuming", metadata: [LogKey.detail: "\(what)"])
         case (_, .paused), (_, .draining), (_, .consuming), (_, .starting):
             logger.debug("Queue is \(now)")
         }

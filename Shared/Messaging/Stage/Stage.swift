@@ -3,13 +3,13 @@ package import PushProtocol
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// One stage of the flow: consumes its queues, calls its handler, publishes, settles.
+/// A processing stage: consumes queues, calls its handler, publishes the results, and settles.
 ///
-/// What the handler wants published is confirmed by the broker before the input is settled, so a crash at any point
-/// costs a repetition and never a message. Each queue has its own batches and its own limits.
+/// The broker confirms all outbound messages before the input is settled, so a crash causes duplicates and never a
+/// loss. Each queue has its own batches and limits.
 ///
-/// On graceful shutdown it stops its intake, gives back what is not begun, finishes what is, and returns. In a
-/// `ServiceGroup` it stands after the bus it uses, so that it is drained first.
+/// Graceful shutdown cancels the consumers, requeues waiting deliveries, and finishes running batches. Place the stage
+/// after its bus in a `ServiceGroup`, so that it drains first.
 package final class Stage: Service, Sendable {
     private struct Workers {
         var all: [QueueWorker] = []
@@ -18,16 +18,16 @@ package final class Stage: Service, Sendable {
 
     private let policy: @Sendable (WorkQueue) -> StagePolicy
     private let bus: any MessageBus
-    private let handler: AnyStageHandler
-    private let redirection: Redirection
+    private let handler: ErasedHandler
+    private let routing: RepublishRouting
     private let metrics: StageMetrics
     private let logger: Logger
     private let workers = Mutex(Workers())
-    private let arrivals: AsyncStream<QueueWorker>
-    private let announce: AsyncStream<QueueWorker>.Continuation
+    private let newWorkers: AsyncStream<QueueWorker>
+    private let newWorkerContinuation: AsyncStream<QueueWorker>.Continuation
 
-    /// - Parameter service: the stage's name, such as `token-registry`: a metric label, the `app_id` of what it
-    ///   publishes, and the name on its dead letters.
+    /// - Parameter service: The stage's name, such as `token-registry`: a metric label, the `app-id` of published
+    ///   messages, and a header of dead letters.
     package convenience init(
         service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus,
         handler: some StageHandler,
@@ -36,29 +36,29 @@ package final class Stage: Service, Sendable {
         self.init(service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, logger: logger)
     }
 
-    /// As above, with a policy of its own for each queue.
+    /// Creates a stage with a policy per queue.
     package init(
         service: String, queues: [WorkQueue], policy: @escaping @Sendable (WorkQueue) -> StagePolicy,
         bus: any MessageBus, handler: some StageHandler, logger: Logger
     ) {
         self.policy = policy
         self.bus = bus
-        self.handler = AnyStageHandler(handler)
-        redirection = Redirection(service: service)
+        self.handler = ErasedHandler(handler)
+        routing = RepublishRouting(service: service)
         metrics = StageMetrics(stage: service)
         var logger = logger
         logger[metadataKey: LogKey.stage] = "\(service)"
         self.logger = logger
-        (arrivals, announce) = AsyncStream.makeStream()
+        (newWorkers, newWorkerContinuation) = AsyncStream.makeStream()
         for queue in queues { consume(queue) }
     }
 
-    /// Runs until graceful shutdown, or until the bus closes. Cancellation ends it without settling: the broker delivers
-    /// again.
+    /// Runs until graceful shutdown, or until the bus closes. Cancellation ends it without settling; the broker
+    /// redelivers the messages.
     package func run() async throws {
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { group in
-                for await worker in arrivals {
+                for await worker in newWorkers {
                     group.addTask(executorPreference: worker.policy.executor) {
                         await worker.run()
                         self.workerEnded()
@@ -70,8 +70,7 @@ package final class Stage: Service, Sendable {
         }
     }
 
-    /// Takes up another queue, such as that of an app that was configured just now. A queue that is already consumed is
-    /// left as it is.
+    /// Adds a queue, such as that of a newly configured app. Ignores a queue that is already consumed.
     package func consume(_ queue: WorkQueue) {
         let new = workers.withLock { workers -> QueueWorker? in
             guard !workers.isDraining, !workers.all.contains(where: { $0.queue == queue }) else { return nil }
@@ -79,19 +78,19 @@ package final class Stage: Service, Sendable {
             workers.all.append(worker)
             return worker
         }
-        if let new { announce.yield(new) }
+        if let new { newWorkerContinuation.yield(new) }
     }
 
-    /// Cancels the consumer of `queue` and gives back what is not begun; what is in flight is finished. Returns when the
-    /// broker lends no more. Nobody else's queue is touched.
+    /// Cancels the consumer of `queue`, requeues waiting deliveries, and lets running batches finish. Returns after the
+    /// last delivery. Other queues continue.
     package func pause(_ queue: WorkQueue) async { await worker(of: queue)?.pause() }
 
     /// Consumes `queue` again.
     package func resume(_ queue: WorkQueue) async { worker(of: queue)?.resume() }
 
-    /// Where each queue stands.
+    /// The status of each queue.
     package var status: [QueueStatus] {
-        workers.withLock(\.all).map { QueueStatus(queue: $0.queue, condition: $0.condition) }
+        workers.withLock(\.all).map { QueueStatus(queue: $0.queue, state: $0.state) }
     }
 
     private func worker(of queue: WorkQueue) -> QueueWorker? {
@@ -103,11 +102,11 @@ package final class Stage: Service, Sendable {
             workers.isDraining = true
             return workers.all
         }
-        announce.finish()
+        newWorkerContinuation.finish()
         for worker in all { worker.drain() }
     }
 
-    /// A worker that ended unasked means that the bus is gone: the stage ends with it, and says so by returning.
+    /// A worker that ends without a request means that the bus is closed, so the stage ends too.
     private func workerEnded() {
         if !Task.isCancelled { drain() }
     }
@@ -116,11 +115,11 @@ package final class Stage: Service, Sendable {
         var logger = logger
         logger[metadataKey: LogKey.queue] = "\(queue.name)"
         let policy = policy(queue)
-        let settler = Settler(
-            bus: bus, backoff: policy.backoff, service: redirection.service, metrics: metrics, logger: logger)
+        let acknowledger = MessageAcknowledger(
+            bus: bus, backoff: policy.backoff, service: routing.service, metrics: metrics, logger: logger)
         return QueueWorker(
             runner: BatchRunner(
-                queue: queue, policy: policy, handler: handler, bus: bus, settler: settler, redirection: redirection,
+                queue: queue, policy: policy, handler: handler, bus: bus, acknowledger: acknowledger, routing: routing,
                 metrics: metrics, logger: logger))
     }
 }

@@ -2,17 +2,15 @@ package import AMQP
 package import PushProtocol
 
 extension Topology {
-    /// Declares everything on the broker: exchanges, then queues, then bindings. Changes nothing that is there as
-    /// described, so applying twice is applying once.
+    /// Declares exchanges, then queues, then bindings. Idempotent: existing objects stay unchanged.
     ///
-    /// An exchange of its ``Exchange/formerKind`` is deleted and declared anew, after the queues are there. Publishers
-    /// get a 404 or 312 for that moment and publish again. The broker keeps a message that it cannot dead-letter
-    /// (at-least-once).
+    /// An exchange with its ``Exchange/formerKind`` is deleted and redeclared after the queues exist. Meanwhile
+    /// publishers get 404 or 312 and publish again, and at-least-once dead-lettering keeps its messages.
     ///
-    /// The bindings of earlier releases go last. In between, a message can reach an old queue and a new one; it is then
-    /// handled twice, as a message that is delivered again. No message is without a queue.
+    /// Bindings of earlier releases are removed last. Until then a message can reach an old and a new queue and be
+    /// handled twice, like a redelivery. At no time is a message without a queue.
     ///
-    /// - Throws: `AMQPError`; 406 names the queue or exchange that differs. No queue is ever deleted to make room.
+    /// - Throws: `AMQPError`; 406 names the queue or exchange that differs. Never deletes a queue.
     package func apply(using administrator: AMQPAdministrator) async throws(AMQPError) {
         var outdated: [Exchange] = []
         for exchange in exchanges where try await isOutdated(exchange, using: administrator) {
@@ -28,7 +26,7 @@ extension Topology {
             try await bind(bindings.filter { $0.exchange == exchange.name }, using: administrator)
         }
         try await bind(bindings, using: administrator)
-        for link in links {
+        for link in exchangeBindings {
             try await administrator.bind(
                 exchange: link.destination, to: link.source, routingKey: link.routingKey)
         }
@@ -51,10 +49,10 @@ extension Topology {
         }
     }
 
-    /// Declares `exchange`, unless the broker has it with its former kind.
+    /// Declares `exchange`, unless the broker has it with its former type.
     ///
-    /// - Returns: whether the broker has it with its former kind.
-    /// - Throws: 406 for an exchange that differs in any other way.
+    /// - Returns: Whether the broker has it with its former type.
+    /// - Throws: 406 for any other difference.
     private func isOutdated(
         _ exchange: Exchange, using administrator: AMQPAdministrator
     ) async throws(AMQPError) -> Bool {
@@ -63,7 +61,7 @@ extension Topology {
             return false
         } catch {
             guard error.code == .channelClosed(replyCode: 406), let former = exchange.formerKind else { throw error }
-            // Only an exchange that is exactly as an earlier release declared it takes this declaration.
+            // Succeeds only for an exchange exactly as an earlier release declared it.
             try await administrator.declareExchange(name: exchange.name, kind: former.rawValue)
             return true
         }

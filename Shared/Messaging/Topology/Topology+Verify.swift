@@ -1,7 +1,7 @@
 package import AMQP
 package import PushProtocol
 
-/// What the broker lacks.
+/// A missing object on the broker.
 package enum TopologyProblem: Hashable, Sendable {
     case missingExchange(String)
     case missingQueue(String)
@@ -17,8 +17,8 @@ extension TopologyProblem: CustomStringConvertible {
 }
 
 extension Topology {
-    /// Asks whether every exchange and queue is there, which needs no right to configure. Their kinds, arguments and
-    /// bindings cannot be asked for over AMQP: a binding that is missing shows as a returned publish.
+    /// Checks with passive declares, which need no configure permission, that every exchange and queue exists. AMQP
+    /// cannot query types, arguments and bindings; a missing binding shows as a returned publish.
     package func verify(using administrator: AMQPAdministrator) async throws(AMQPError) -> [TopologyProblem] {
         var problems: [TopologyProblem] = []
         for exchange in exchanges where try await !administrator.exchangeExists(exchange.name) {
@@ -30,28 +30,28 @@ extension Topology {
         return problems
     }
 
-    /// The part that a stage depends on: the queues it consumes, the exchanges it publishes to and the queues that take
-    /// it from there, the streams it reads, with the ways every stage needs for its retries and dead letters.
-    package func part(
+    /// The part of the topology that a stage uses: its work queues, the exchanges it publishes to with their bound
+    /// queues, the streams it reads, and the retry and dead-letter exchanges.
+    package func subset(
         consuming work: [WorkQueue], publishingTo targets: [ExchangeName], reading streams: [StreamName] = []
     ) -> Topology {
         let retries = RetryLevel.allCases
         let marks: [ExchangeName] = streams.isEmpty ? [] : [.marks]
-        let targetNames = reached(from: Set(targets.map(\.name)))
+        let targetNames = reachableExchanges(from: Set(targets.map(\.name)))
         let exchangeNames = targetNames.union((marks + retries.map { .retry($0) } + [.return, .dead]).map(\.name))
-        let takers = bindings.filter { targetNames.contains($0.exchange) }.map(\.queue)
+        let boundQueues = bindings.filter { targetNames.contains($0.exchange) }.map(\.queue)
         let queueNames = Set(
-            work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName) + streams.map(\.rawValue) + takers)
+            work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName) + streams.map(\.rawValue) + boundQueues)
         return Topology(
             exchanges: exchanges.filter { exchangeNames.contains($0.name) },
             queues: queues.filter { queueNames.contains($0.name) },
             bindings: bindings.filter { exchangeNames.contains($0.exchange) && queueNames.contains($0.queue) },
-            links: links.filter { exchangeNames.contains($0.source) })
+            exchangeBindings: exchangeBindings.filter { exchangeNames.contains($0.source) })
     }
 
-    /// The named exchanges, the exchanges they are linked to, and the alternates of both.
-    private func reached(from names: Set<String>) -> Set<String> {
-        let linked = names.union(links.filter { names.contains($0.source) }.map(\.destination))
+    /// The named exchanges, the exchanges bound to them, and the alternate exchanges of both.
+    private func reachableExchanges(from names: Set<String>) -> Set<String> {
+        let linked = names.union(exchangeBindings.filter { names.contains($0.source) }.map(\.destination))
         return linked.union(exchanges.filter { linked.contains($0.name) }.compactMap(\.alternate))
     }
 }

@@ -2,8 +2,8 @@ internal import Dispatch
 
 /// Runs one connection's jobs, one at a time, on a thread that may block.
 ///
-/// libpq's calls wait; waiting on a thread of the cooperative pool would hold up the whole process. A serial dispatch
-/// queue has a thread of its own whenever it has work, and none when it is idle.
+/// libpq's calls block, which threads of the cooperative pool must not do. A serial dispatch queue uses a thread of its
+/// own while it has work, and none while it is idle.
 final class ConnectionExecutor: SerialExecutor {
     private let queue: DispatchQueue
 

@@ -1,65 +1,69 @@
 internal import CPostgres
 
 enum CopyDirection: Sendable {
-    /// From us to the server.
+    /// From the client to the server.
     case `in`
     case out
 }
 
-/// COPY, which is one statement with rows flowing between its beginning and its answer. Every step blocks, at most until
-/// the deadline.
+/// COPY. Every step blocks, at most until the deadline.
 extension ConnectionHandle {
     borrowing func beginCopy(
-        _ request: Request, _ direction: CopyDirection, operation: String, patience: Patience
+        _ request: Request, _ direction: CopyDirection, operation: String, waitPolicy: WaitPolicy
     ) throws(PostgresError) {
-        guard queue(request) else { throw lost(operation) }
-        try flush(operation, patience)
-        guard let result = try nextResult(operation, patience) else { throw lost(operation) }
+        guard queue(request) else { throw connectionLost(operation) }
+        try flush(operation, waitPolicy)
+        guard let result = try nextResult(operation, waitPolicy) else { throw connectionLost(operation) }
         guard !result.begins(direction) else { return }
         let outcome = result.outcome(operation: operation, request: request)
-        // Of the other direction, there is no end to wait for.
+        // A COPY in the other direction has no further results to wait for.
         if !result.isCopying {
-            while try nextResult(operation, patience) != nil {}
+            while try nextResult(operation, waitPolicy) != nil {}
         }
         _ = try outcome.get()
-        throw PostgresError(.connectionLost, operation: operation, detail: "it is no COPY")
+        throw PostgresError(
+            .connectionLost, operation: operation, detail: "the statement is not a COPY in this direction")
     }
 
-    /// Sends rows and waits until they have left, so that no more than these are ever held here.
-    borrowing func put(_ bytes: [UInt8], operation: String, patience: Patience) throws(PostgresError) {
+    /// Sends rows and waits until they are written to the socket, which bounds the memory used.
+    borrowing func put(_ bytes: [UInt8], operation: String, waitPolicy: WaitPolicy) throws(PostgresError) {
         while true {
             let answer = bytes.withUnsafeBytes { bytes in
                 PQputCopyData(
                     pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count))
             }
-            if try isPut(answer, operation, patience) { return try flush(operation, patience) }
+            if try isPut(answer, operation, waitPolicy) { return try flush(operation, waitPolicy) }
         }
     }
 
-    /// Says that no rows follow; with a reason, that those before shall not count.
-    borrowing func endPutting(because reason: String?, operation: String, patience: Patience) throws(PostgresError) {
+    /// Ends the rows; a `reason` makes the COPY fail.
+    borrowing func endPutting(
+        because reason: String?, operation: String, waitPolicy: WaitPolicy
+    ) throws(PostgresError) {
         while true {
-            if try isPut(PQputCopyEnd(pointer, reason), operation, patience) { return try flush(operation, patience) }
+            if try isPut(PQputCopyEnd(pointer, reason), operation, waitPolicy) {
+                return try flush(operation, waitPolicy)
+            }
         }
     }
 
     private borrowing func isPut(
-        _ answer: Int32, _ operation: String, _ patience: Patience
+        _ answer: Int32, _ operation: String, _ waitPolicy: WaitPolicy
     ) throws(PostgresError) -> Bool {
         switch answer {
         case 1: return true
         case 0:
-            try wait(toWrite: true, operation, patience)
-            guard PQconsumeInput(pointer) == 1 else { throw lost(operation) }
+            try wait(toWrite: true, operation, waitPolicy)
+            guard PQconsumeInput(pointer) == 1 else { throw connectionLost(operation) }
             return false
-        default: throw lost(operation)
+        default: throw connectionLost(operation)
         }
     }
 
-    /// The rows that have come, up to about `size` bytes of them, and whether the last was among them. After that the
-    /// answer is to be read.
+    /// Returns received rows, up to about `size` bytes, and whether the last row is among them. Read the result after
+    /// it.
     borrowing func take(
-        upTo size: Int, operation: String, patience: Patience
+        upTo size: Int, operation: String, waitPolicy: WaitPolicy
     ) throws(PostgresError) -> (rows: [UInt8], isEnd: Bool) {
         var bytes: [UInt8] = []
         while bytes.count < size {
@@ -73,10 +77,10 @@ extension ConnectionHandle {
             switch length {
             case 0:
                 guard bytes.isEmpty else { return (bytes, false) }
-                try wait(toWrite: false, operation, patience)
-                guard PQconsumeInput(pointer) == 1 else { throw lost(operation) }
+                try wait(toWrite: false, operation, waitPolicy)
+                guard PQconsumeInput(pointer) == 1 else { throw connectionLost(operation) }
             case -1: return (bytes, true)
-            default: throw lost(operation)
+            default: throw connectionLost(operation)
             }
         }
         return (bytes, false)

@@ -1,8 +1,8 @@
 internal import CPostgres
 
-/// What is sent to the server in one go.
+/// A request to the server.
 enum Request {
-    /// Statements without parameters, in one string; the server runs them one after the other.
+    /// Statements without parameters in one string; the server runs them in order.
     case script(String)
     /// A COPY from or to the client, without parameters.
     case copy(String)
@@ -12,9 +12,9 @@ enum Request {
 }
 
 extension ConnectionHandle {
-    /// Queues `request` in libpq's buffer; `false` when the connection is no longer usable.
+    /// Queues `request` in libpq's buffer; returns `false` if the connection is no longer usable.
     borrowing func queue(_ request: Request) -> Bool {
-        // Every answer is asked for in binary.
+        // The last argument, 1, requests results in the binary format.
         switch request {
         case .script(let text), .copy(let text):
             PQsendQuery(pointer, text) == 1
@@ -32,10 +32,10 @@ extension ConnectionHandle {
     }
 }
 
-/// Parameters as libpq takes them: parallel arrays, all values in one arena.
+/// Parameters in libpq's form: parallel arrays, with all values in one buffer.
 private struct BoundParameters {
     private var types: [UInt32] = []
-    /// Never empty, so that a value of no bytes still has an address: a null pointer would mean NULL.
+    /// Never empty, so that an empty value has an address: a null pointer means NULL.
     private var arena: [UInt8] = [0]
     private var offsets: [Int?] = []
     private var lengths: [Int32] = []

@@ -1,7 +1,6 @@
 internal import CPostgres
 
-/// libpq's connection, owned alone and freed with its owner. To be touched by one thread at a time, which is the thread
-/// of the `PostgresConnection` that holds it.
+/// The sole owner of a libpq connection, which it frees. Confined to the thread of its `PostgresConnection`.
 struct ConnectionHandle: ~Copyable {
     let pointer: OpaquePointer
 
@@ -9,7 +8,7 @@ struct ConnectionHandle: ~Copyable {
 
     deinit { PQfinish(pointer) }
 
-    /// Connects, trying one host after the other, each for `connect_timeout`. Blocks.
+    /// Connects to the first reachable host; `connect_timeout` applies to each. Blocks.
     static func open(_ keywords: [String: String], notices: NoticeSink) throws(PostgresError) -> ConnectionHandle {
         let pairs = Array(keywords)
         let connection = withCStrings(pairs.map(\.key)) { names in
@@ -28,7 +27,7 @@ struct ConnectionHandle: ~Copyable {
 
     var socket: Int32 { PQsocket(pointer) }
 
-    /// Reads what came while the connection was idle: notices, changed parameters, or the other side's farewell.
+    /// Reads input that arrived while the connection was idle; returns whether the connection is still open.
     borrowing func isOpen() -> Bool {
         while isReadable(socket) {
             guard PQconsumeInput(pointer) == 1 else { return false }
@@ -41,14 +40,14 @@ struct ConnectionHandle: ~Copyable {
 
     var isInTransaction: Bool { PQtransactionStatus(pointer) == PQTRANS_INTRANS }
 
-    /// libpq's account of what went wrong on this connection. It names hosts and users, not passwords.
+    /// libpq's last error message. It contains hosts and users, not passwords.
     var lastMessage: String {
         String(cString: PQerrorMessage(pointer)).split(whereSeparator: \.isNewline)
             .map { $0.trimmingPrefix(while: \.isWhitespace) }.joined(separator: "; ")
     }
 }
 
-/// Lends `strings` as a NULL-terminated array of C strings.
+/// Calls `body` with `strings` as a NULL-terminated array of C strings.
 private func withCStrings<R>(
     _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> R
 ) -> R {

@@ -1,10 +1,10 @@
 internal import CPostgres
 internal import Logging
 
-/// Writes the server's notices to the log, at debug.
+/// Logs the server's notices at level debug.
 ///
-/// The connection owns it and outlives libpq's use of it, hence `passUnretained`. libpq calls on the thread that is
-/// reading the connection.
+/// The connection owns the sink longer than libpq uses it, hence `passUnretained`. libpq calls on the connection's
+/// thread.
 final class NoticeSink: Sendable {
     private let logger: Logger
 
@@ -16,7 +16,7 @@ final class NoticeSink: Sendable {
 
     fileprivate func log(_ result: OpaquePointer?) {
         guard let text = PQresultErrorField(result, Int32(UInt8(ascii: "M"))) else { return }
-        logger.debug("postgres notice", metadata: ["notice": "\(String(cString: text))"])
+        logger.debug("Postgres notice", metadata: ["notice": "\(String(cString: text))"])
     }
 }
 

@@ -1,37 +1,38 @@
 internal import CPostgres
 
-/// How statements reach the server.
+/// Whether statements are prepared.
 package enum PostgresStatementMode: Hashable, Sendable {
-    /// Parsed and planned once for each connection and text.
+    /// Prepared once for each connection and text.
     case prepared
-    /// Parsed each time: for a pooler in transaction mode that does not track prepared statements (pgbouncer < 1.21).
+    /// Parsed each time: for a pooler in transaction mode without prepared statements (PgBouncer before 1.21).
     case unnamed
 }
 
-/// Where the database is and how long anything may take.
+/// The database's address and the time-outs of connections and statements.
 ///
-/// Takes every parameter libpq knows in its URL (several hosts, `sslmode`, `sslrootcert`, …) and adds what libpq and the
-/// server would otherwise leave unlimited: connecting, a statement, a lock, an idle transaction, a dead peer. What the
-/// URL says itself wins.
+/// The URL accepts every libpq parameter (several hosts, `sslmode`, `sslrootcert`, …). Adds time-outs that libpq and
+/// the server leave unlimited: connect, statement, lock, idle transaction and dead peer. Values of the URL take
+/// precedence.
 package struct PostgresConfiguration: Sendable {
-    /// Connections of one pool. Over all processes their sum must stay below the server's `max_connections`.
+    /// The pool's maximum connections. The sum of all processes must stay below the server's `max_connections`.
     package var poolSize: Int
-    /// How long a caller waits for a free connection.
+    /// The longest wait for a free connection.
     package var checkoutTimeout: Duration
-    /// How long the server lets a statement run. The client itself waits half a second more and then throws the
-    /// connection away, since a frozen server does not enforce anything.
+    /// The server's `statement_timeout`. The client closes the connection half a second later, in case the server
+    /// hangs.
     package var statementTimeout: Duration
-    /// How long the server lets a statement wait for a lock.
+    /// The server's `lock_timeout`.
     package var lockTimeout: Duration = .seconds(1)
     package var statementMode: PostgresStatementMode = .prepared
-    /// Returns the URL as it is now; `nil` for a URL that never changes, and while it cannot be read. Called on connection
-    /// threads, before each connection. A URL with a fault leaves the earlier one in force.
+    /// Returns the current URL; nil if it never changes or cannot be read. Called on connection threads before each
+    /// connection. If the URL is malformed, the previous one stays in use.
     package var currentURL: (@Sendable () -> String?)?
     package let applicationName: String
-    /// libpq's keywords as the URL sets them; the password is among them.
+    /// libpq's keywords from the URL, including the password.
     private var keywords: [String: String]
 
-    /// - Parameter url: `postgresql://user:password@host[:port][,host2…]/database[?parameter=value&…]`, percent-encoded.
+    /// - Parameter url: `postgresql://user:password@host[:port][,host2…]/database[?parameter=value&…]`,
+    ///   percent-encoded.
     package init(
         url: String, poolSize: Int = 4, checkoutTimeout: Duration = .seconds(1),
         statementTimeout: Duration = .seconds(5), applicationName: String
@@ -39,7 +40,7 @@ package struct PostgresConfiguration: Sendable {
         guard poolSize > 0, checkoutTimeout > .zero, statementTimeout > .zero else {
             throw PostgresError(
                 .invalidConfiguration, operation: "configuration",
-                detail: "the pool's size and all time-outs must be greater than zero")
+                detail: "the pool size and all time-outs must be greater than zero")
         }
         self.poolSize = poolSize
         self.checkoutTimeout = checkoutTimeout
@@ -50,7 +51,7 @@ package struct PostgresConfiguration: Sendable {
 
     package var database: String { keywords["dbname"] ?? keywords["user"] ?? "" }
 
-    /// The configuration with the URL as it is now.
+    /// Returns the configuration with the current URL.
     func refreshed() -> PostgresConfiguration {
         guard let url = currentURL?(), let current = try? Self.parse(url) else { return self }
         var copy = self
@@ -58,10 +59,10 @@ package struct PostgresConfiguration: Sendable {
         return copy
     }
 
-    /// Whether both say the same to libpq.
+    /// Whether both have the same libpq keywords.
     func connectsLike(_ other: PostgresConfiguration) -> Bool { keywords == other.keywords }
 
-    /// The same server and user, another database.
+    /// Returns the configuration with another database.
     package func with(database: String) -> PostgresConfiguration {
         var copy = self
         copy.keywords["dbname"] = database
@@ -69,7 +70,7 @@ package struct PostgresConfiguration: Sendable {
         return copy
     }
 
-    /// The same user and database, on another server.
+    /// Returns the configuration with another server.
     package func with(host: String, port: Int) -> PostgresConfiguration {
         var copy = self
         copy.keywords["host"] = host
@@ -83,14 +84,14 @@ package struct PostgresConfiguration: Sendable {
 
     private static func milliseconds(_ duration: Duration) -> Int { max(1, Int(duration / .milliseconds(1))) }
 
-    /// What libpq connects with.
+    /// The keywords to pass to libpq.
     var connectionKeywords: [String: String] {
         let milliseconds = Self.milliseconds
         let options = [
             "statement_timeout=\(statementTimeoutInMilliseconds)",
             "lock_timeout=\(milliseconds(lockTimeout))",
             "idle_in_transaction_session_timeout=10000",
-            // A statement whose client went away ends by itself.
+            // The server cancels a statement within a second after its client disconnected.
             "client_connection_check_interval=1000",
         ]
         let defaults = [
@@ -98,14 +99,14 @@ package struct PostgresConfiguration: Sendable {
             "keepalives_idle": "15", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "10000",
         ]
         var result = keywords.merging(defaults) { given, _ in given }
-        // Of two settings of one name the server takes the last, so the URL's own come after ours.
+        // The last setting of a name wins, so the URL's options come last.
         result["options"] = (options.map { "-c \($0)" } + [keywords["options"]].compactMap { $0 }).joined(
             separator: " ")
         result["client_encoding"] = "UTF8"
         return result
     }
 
-    /// libpq's message is not passed on: it quotes the URL, and that holds the password.
+    /// Parses a URL. The error omits libpq's message, which quotes the URL with its password.
     private static func parse(_ url: String) throws(PostgresError) -> [String: String] {
         var message: UnsafeMutablePointer<CChar>?
         defer { PQfreemem(message) }
@@ -113,7 +114,7 @@ package struct PostgresConfiguration: Sendable {
         guard isURL, let options = PQconninfoParse(url, &message) else {
             throw PostgresError(
                 .invalidConfiguration, operation: "configuration",
-                detail: "the database URL cannot be read. It has the form "
+                detail: "the database URL is invalid; expected "
                     + "postgresql://user:password@host:port/database?parameter=value, with every reserved character "
                     + "percent-encoded and with parameters that libpq knows")
         }
@@ -129,16 +130,16 @@ package struct PostgresConfiguration: Sendable {
 }
 
 extension PostgresConfiguration {
-    /// The servers that are reached over a network without their certificate being checked; empty when all are on this
-    /// machine (`localhost`, `127.0.0.0/8`, `::1`, Unix sockets) and with `sslmode=verify-full`. Names are not resolved.
+    /// The hosts whose certificates are not verified; empty with `sslmode=verify-full`. Local hosts (`localhost`,
+    /// `127.0.0.0/8`, `::1`, Unix sockets) are exempt. Names are not resolved.
     package var unverifiedHosts: [String] {
         guard keywords["sslmode"] != "verify-full" else { return [] }
-        // An address wins over the name at the same place (libpq, 34.1.2).
+        // `hostaddr` takes precedence over the `host` at the same position (libpq, 34.1.2).
         let addresses = Self.list(keywords["hostaddr"])
         let names = Self.list(keywords["host"])
-        let hosts = (0..<max(addresses.count, names.count)).map { place in
-            let address = place < addresses.count ? addresses[place] : ""
-            return address.isEmpty && place < names.count ? names[place] : address
+        let hosts = (0..<max(addresses.count, names.count)).map { index in
+            let address = index < addresses.count ? addresses[index] : ""
+            return address.isEmpty && index < names.count ? names[index] : address
         }
         return hosts.filter { !Self.isOnThisMachine($0) }
     }
@@ -147,7 +148,7 @@ extension PostgresConfiguration {
         value.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) } ?? []
     }
 
-    /// An empty host, a path and an abstract name (`@…`) are Unix sockets.
+    /// Whether a host is local. An empty host, a path and an abstract name (`@…`) are Unix sockets.
     private static func isOnThisMachine(_ host: String) -> Bool {
         if host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") { return true }
         if ["localhost", "::1"].contains(host.lowercased()) { return true }
@@ -161,7 +162,7 @@ extension PostgresConfiguration: CustomStringConvertible, CustomReflectable {
     package var description: String {
         let ports = (keywords["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
         let hosts = (keywords["host"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
-        // One port serves all hosts, or each has its own.
+        // The URL has one port for all hosts, or one for each.
         let servers = hosts.enumerated().map { index, host in
             let port = ports.count == 1 ? ports[0] : ports.dropFirst(index).first ?? ""
             return port.isEmpty ? String(host) : "\(host):\(port)"

@@ -1,26 +1,25 @@
 internal import Logging
 
-/// One connection on its own thread. The only owner of libpq's handle: every use of it is a job of this actor, and jobs
-/// block that thread, never the cooperative pool.
+/// One connection with its own thread and the sole owner of libpq's handle. Jobs of this actor block that thread, never
+/// the cooperative pool.
 ///
-/// Once the server has not answered as it should, the connection closes itself and stays closed; a new one takes its
-/// place in the pool.
+/// After a protocol error or a missing response the connection closes itself and stays closed; the pool replaces it.
 actor PostgresConnection {
     nonisolated let executor: ConnectionExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     private let configuration: PostgresConfiguration
     private let notices: NoticeSink
-    private let wakeUp: WakeUp?
+    private let wakeUp: WakeUpPipe?
     private var handle: ConnectionHandle?
     private var statements = PreparedStatements()
-    /// The transaction that is open here. A `PostgresTransaction` that outlives its body has another number.
+    /// The open transaction's number. A `PostgresTransaction` used after its body has another number.
     private var transaction: UInt64?
-    private var transactionsBegun: UInt64 = 0
-    /// What is being copied, while it is.
-    private var copy: Copy?
+    private var transactionCount: UInt64 = 0
+    /// The COPY in progress, if any.
+    private var copy: ActiveCopy?
 
-    private struct Copy {
+    private struct ActiveCopy {
         let request: Request
         let operation: String
         /// Whether the server has sent all rows.
@@ -31,20 +30,21 @@ actor PostgresConnection {
         self.configuration = configuration
         executor = ConnectionExecutor(label: "postgres.\(configuration.database)")
         notices = NoticeSink(logger: logger)
-        wakeUp = WakeUp()
+        wakeUp = WakeUpPipe()
     }
 
     isolated deinit { handle = nil }
 
     func open() throws(PostgresError) {
         guard wakeUp != nil else {
-            throw PostgresError(.connectionFailed, operation: "connect", detail: "no file descriptor is left")
+            throw PostgresError(
+                .connectionFailed, operation: "connect", detail: "the process has no file descriptor left")
         }
         let first = configuration.refreshed()
         do throws(PostgresError) {
             handle = try .open(first.connectionKeywords, notices: notices)
         } catch {
-            // The password may have been changed while the old one was tried.
+            // The password may have changed during the attempt.
             let second = configuration.refreshed()
             guard !second.connectsLike(first) else { throw error }
             handle = try .open(second.connectionKeywords, notices: notices)
@@ -57,7 +57,7 @@ actor PostgresConnection {
         copy = nil
     }
 
-    /// Whether the connection can be used, as far as can be told without asking the server.
+    /// Whether the connection is usable, checked without a round trip; closes it if not.
     func isUsable() -> Bool {
         guard handle?.isOpen() == true else {
             close()
@@ -66,21 +66,20 @@ actor PostgresConnection {
         return true
     }
 
-    /// Ends the waiting of the current statement if its task is cancelled.
+    /// Wakes the current wait, which then ends if its task is cancelled.
     nonisolated func interrupt() { wakeUp?.signal() }
 }
 
 // MARK: - Statements
 
 extension PostgresConnection {
-    /// Runs a statement in a transaction of its own. `nil` when the connection turned out to be closed already, so that
-    /// nothing was sent.
+    /// Runs a statement outside a transaction. Returns `nil`, without sending it, if the connection is already closed.
     func run(_ sql: SQL) throws(PostgresError) -> StatementResult? {
         guard isUsable() else { return nil }
         return try perform(sql.rendered())
     }
 
-    /// Runs statements without parameters, of which only the last one's answer is kept.
+    /// Runs statements without parameters and returns the last one's result.
     func run(script: String, operation: String) throws(PostgresError) -> StatementResult {
         try exchange(.script(script), operation: operation, until: deadline(), endsWithTask: true)
     }
@@ -94,7 +93,7 @@ extension PostgresConnection {
         case .unnamed:
             return try exchange(.statement(text, parameters), operation: text, until: deadline, endsWithTask: true)
         case .prepared:
-            let key = PreparedStatements.Key(text: text, types: parameters.map(\.oid))
+            let key = PreparedStatements.StatementKey(text: text, types: parameters.map(\.oid))
             let name = try prepare(key, until: deadline)
             do {
                 return try exchange(
@@ -107,7 +106,7 @@ extension PostgresConnection {
     }
 
     private func prepare(
-        _ key: PreparedStatements.Key, until deadline: ContinuousClock.Instant
+        _ key: PreparedStatements.StatementKey, until deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> String {
         if let name = statements.name(of: key) { return name }
         if statements.isFull {
@@ -128,22 +127,24 @@ extension PostgresConnection {
     private func exchange(
         _ request: Request, operation: String, until deadline: ContinuousClock.Instant, endsWithTask: Bool
     ) throws(PostgresError) -> StatementResult {
-        try attend(operation, until: deadline, endsWithTask: endsWithTask) { handle, patience throws(PostgresError) in
-            try handle.exchange(request, operation: operation, patience: patience)
+        try withHandle(
+            operation, until: deadline, endsWithTask: endsWithTask
+        ) { handle, waitPolicy throws(PostgresError) in
+            try handle.exchange(request, operation: operation, waitPolicy: waitPolicy)
         }
     }
 
-    /// Lends the handle; what leaves it in the middle of something closes the connection.
-    private func attend<R>(
+    /// Calls `work` with the handle; closes the connection after an error that leaves it in an undefined state.
+    private func withHandle<R>(
         _ operation: String, until deadline: ContinuousClock.Instant, endsWithTask: Bool,
-        _ work: (borrowing ConnectionHandle, Patience) throws(PostgresError) -> R
+        _ work: (borrowing ConnectionHandle, WaitPolicy) throws(PostgresError) -> R
     ) throws(PostgresError) -> R {
         guard handle != nil, let wakeUp else {
             throw PostgresError(.connectionLost, operation: operation, detail: "the connection is closed")
         }
-        let patience = Patience(deadline: deadline, wakeUp: wakeUp, endsWithTask: endsWithTask)
+        let waitPolicy = WaitPolicy(deadline: deadline, wakeUp: wakeUp, endsWithTask: endsWithTask)
         do {
-            return try work(handle!, patience)
+            return try work(handle!, waitPolicy)
         } catch {
             if error.closesConnection || error.code == .cancelled || handle?.isBroken == true { close() }
             throw error
@@ -154,14 +155,14 @@ extension PostgresConnection {
 // MARK: - Transactions
 
 extension PostgresConnection {
-    /// Begins a transaction and returns its number; `nil` when the connection turned out to be closed already.
+    /// Begins a transaction and returns its number; `nil` if the connection is already closed.
     func begin(_ isolation: PostgresIsolation) throws(PostgresError) -> UInt64? {
         guard isUsable() else { return nil }
         _ = try exchange(
             .script(isolation.beginStatement), operation: "BEGIN", until: deadline(), endsWithTask: true)
-        transactionsBegun += 1
-        transaction = transactionsBegun
-        return transactionsBegun
+        transactionCount += 1
+        transaction = transactionCount
+        return transactionCount
     }
 
     func run(_ sql: SQL, in number: UInt64) throws(PostgresError) -> StatementResult {
@@ -179,11 +180,11 @@ extension PostgresConnection {
         if let copy {
             throw PostgresError(
                 .copying, operation: operation,
-                detail: "rows are being copied (\(PostgresError.label(copy.operation))); it has to wait")
+                detail: "a COPY is in progress (\(PostgresError.label(copy.operation))); run the statement after it")
         }
     }
 
-    /// Commits, whether or not the task has been cancelled meanwhile.
+    /// Commits, even if the task was cancelled.
     func commit(_ number: UInt64) throws(PostgresError) {
         guard transaction == number else {
             throw PostgresError(.connectionLost, operation: "COMMIT", detail: "the connection was lost before")
@@ -194,7 +195,7 @@ extension PostgresConnection {
             guard result.command == "COMMIT" else {
                 throw PostgresError(
                     .transactionAborted, operation: "COMMIT",
-                    detail: "one of its statements had failed; the server rolled it back")
+                    detail: "a statement of the transaction failed; the server rolled it back")
             }
         } catch {
             guard error.isLostConnection || error.code == .deadlineExceeded else { throw error }
@@ -202,8 +203,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Rolls back, whether or not the task has been cancelled. What cannot be rolled back is closed, which is the same
-    /// to the server.
+    /// Rolls back, even if the task was cancelled. Closes the connection if that fails; the server then rolls back.
     func rollback(_ number: UInt64) {
         guard transaction == number else { return }
         transaction = nil
@@ -218,51 +218,51 @@ extension PostgresConnection {
 // MARK: - Copying
 
 extension PostgresConnection {
-    /// The server's time-out of a whole statement does not go for a COPY, which is as long as what is copied. Each of
-    /// its steps is waited for as long as a statement is.
+    /// Begins a COPY. Disables `statement_timeout`, since a COPY may take any time; each step has the client's
+    /// deadline.
     func beginCopy(_ sql: SQL, _ direction: CopyDirection, in number: UInt64) throws(PostgresError) {
         let operation = sql.rendered().text
         let request = Request.copy(operation)
         try check(number, before: operation)
         _ = try exchange(
             .script("SET LOCAL statement_timeout = 0"), operation: operation, until: deadline(), endsWithTask: true)
-        try attend(operation, until: deadline(), endsWithTask: true) { handle, patience throws(PostgresError) in
-            try handle.beginCopy(request, direction, operation: operation, patience: patience)
+        try withHandle(operation, until: deadline(), endsWithTask: true) { handle, waitPolicy throws(PostgresError) in
+            try handle.beginCopy(request, direction, operation: operation, waitPolicy: waitPolicy)
         }
-        copy = Copy(request: request, operation: operation)
+        copy = ActiveCopy(request: request, operation: operation)
     }
 
     func putCopy(_ bytes: [UInt8], in number: UInt64) throws(PostgresError) {
         let operation = try copyUnderWay(in: number).operation
-        try attend(operation, until: deadline(), endsWithTask: true) { handle, patience throws(PostgresError) in
-            try handle.put(bytes, operation: operation, patience: patience)
+        try withHandle(operation, until: deadline(), endsWithTask: true) { handle, waitPolicy throws(PostgresError) in
+            try handle.put(bytes, operation: operation, waitPolicy: waitPolicy)
         }
     }
 
-    /// The next rows, some 64 KiB of them; `nil` after the last.
+    /// Returns the next rows, about 64 KiB; `nil` after the last.
     func takeCopy(in number: UInt64) throws(PostgresError) -> [UInt8]? {
         let copy = try copyUnderWay(in: number)
         guard !copy.isTaken else { return nil }
-        let (rows, isEnd) = try attend(
+        let (rows, isEnd) = try withHandle(
             copy.operation, until: deadline(), endsWithTask: true
-        ) { handle, patience throws(PostgresError) in
-            try handle.take(upTo: 64 << 10, operation: copy.operation, patience: patience)
+        ) { handle, waitPolicy throws(PostgresError) in
+            try handle.take(upTo: 64 << 10, operation: copy.operation, waitPolicy: waitPolicy)
         }
         self.copy?.isTaken = isEnd
         return rows
     }
 
-    /// Ends a COPY whose rows have all been put or taken.
-    ///
-    /// - Returns: how many there were.
+    /// Ends a COPY after its last row; returns the number of rows.
     func endCopy(_ direction: CopyDirection, in number: UInt64) throws(PostgresError) -> Int {
         let copy = try copyUnderWay(in: number)
         self.copy = nil
-        let result = try attend(
+        let result = try withHandle(
             copy.operation, until: deadline(), endsWithTask: true
-        ) { handle, patience throws(PostgresError) in
-            if direction == .in { try handle.endPutting(because: nil, operation: copy.operation, patience: patience) }
-            return try handle.answer(to: copy.request, operation: copy.operation, patience: patience)
+        ) { handle, waitPolicy throws(PostgresError) in
+            if direction == .in {
+                try handle.endPutting(because: nil, operation: copy.operation, waitPolicy: waitPolicy)
+            }
+            return try handle.answer(to: copy.request, operation: copy.operation, waitPolicy: waitPolicy)
         }
         _ = try exchange(
             .script("SET LOCAL statement_timeout = \(configuration.statementTimeoutInMilliseconds)"),
@@ -270,28 +270,29 @@ extension PostgresConnection {
         return result.affected
     }
 
-    /// Gives up a COPY, whether or not the task has been cancelled; its transaction cannot be committed any more. One
-    /// that the server is still sending takes its connection along, as does one that cannot be given up in time.
+    /// Aborts a COPY, even if the task was cancelled; its transaction can no longer commit. Closes the connection of a
+    /// COPY to the client, and of one that does not abort in time.
     func abandonCopy(_ direction: CopyDirection, in number: UInt64) {
         guard transaction == number, let copy else { return }
         self.copy = nil
         switch direction {
         case .in:
             do throws(PostgresError) {
-                _ = try attend(
+                _ = try withHandle(
                     copy.operation, until: deadline(), endsWithTask: false
-                ) { handle, patience throws(PostgresError) in
-                    try handle.endPutting(because: "given up", operation: copy.operation, patience: patience)
-                    return try handle.answer(to: copy.request, operation: copy.operation, patience: patience)
+                ) { handle, waitPolicy throws(PostgresError) in
+                    try handle.endPutting(
+                        because: "aborted by the client", operation: copy.operation, waitPolicy: waitPolicy)
+                    return try handle.answer(to: copy.request, operation: copy.operation, waitPolicy: waitPolicy)
                 }
             } catch {
-                // That it was given up is what the server says too; anything worse has closed the connection.
+                // The server reports the abort as an error; any other error has closed the connection.
             }
         case .out: close()
         }
     }
 
-    private func copyUnderWay(in number: UInt64) throws(PostgresError) -> Copy {
+    private func copyUnderWay(in number: UInt64) throws(PostgresError) -> ActiveCopy {
         guard transaction == number, let copy else {
             throw PostgresError(.connectionLost, operation: "COPY", detail: "the connection was lost before")
         }

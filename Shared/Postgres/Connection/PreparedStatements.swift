@@ -1,31 +1,31 @@
-/// The names under which one connection has prepared its statements.
+/// The prepared statements of one connection.
 ///
-/// A program's statements are few, since values are bound. Reaching the limit means that texts are made without end
-/// (by `\(identifier:)`), so all are given up at once.
+/// A program has few statement texts, since values are bound. At the limit, caused only by many `\(identifier:)` texts,
+/// all statements are deallocated.
 struct PreparedStatements {
-    struct Key: Hashable {
+    struct StatementKey: Hashable {
         let text: String
         let types: [UInt32]
     }
 
     static let limit = 500
 
-    private var names: [Key: String] = [:]
+    private var names: [StatementKey: String] = [:]
     private var made = 0
 
     var isFull: Bool { names.count >= Self.limit }
 
-    func name(of key: Key) -> String? { names[key] }
+    func name(of key: StatementKey) -> String? { names[key] }
 
-    /// Never given out twice on one connection: a forgotten name may still be taken on the server.
+    /// Returns a name unused on this connection; a forgotten statement may still exist on the server.
     mutating func newName() -> String {
         made += 1
         return "s\(made)"
     }
 
-    mutating func remember(_ key: Key, as name: String) { names[key] = name }
+    mutating func remember(_ key: StatementKey, as name: String) { names[key] = name }
 
-    mutating func forget(_ key: Key) { names[key] = nil }
+    mutating func forget(_ key: StatementKey) { names[key] = nil }
 
     mutating func forgetAll() { names = [:] }
 }

@@ -1,6 +1,6 @@
 internal import CPostgres
 
-/// libpq's result, owned alone; copied into Swift values and freed at once.
+/// The sole owner of a libpq result, which is copied into Swift values and freed at once.
 struct ResultHandle: ~Copyable {
     private let pointer: OpaquePointer
 
@@ -8,7 +8,7 @@ struct ResultHandle: ~Copyable {
 
     deinit { PQclear(pointer) }
 
-    /// Whether rows are to flow now, in either direction.
+    /// Whether a COPY in either direction has started.
     var isCopying: Bool {
         switch PQresultStatus(pointer) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH: true
@@ -16,7 +16,7 @@ struct ResultHandle: ~Copyable {
         }
     }
 
-    /// Whether rows are to flow now in this direction.
+    /// Whether a COPY in this direction has started.
     borrowing func begins(_ direction: CopyDirection) -> Bool {
         switch direction {
         case .in: PQresultStatus(pointer) == PGRES_COPY_IN
@@ -32,7 +32,8 @@ struct ResultHandle: ~Copyable {
             return .failure(ServerMessage(pointer).error(operation: operation, request: request))
         case let status:
             let name = String(cString: PQresStatus(status))
-            return .failure(PostgresError(.connectionLost, operation: operation, detail: "cannot handle \(name)"))
+            return .failure(
+                PostgresError(.connectionLost, operation: operation, detail: "unexpected result status \(name)"))
         }
     }
 

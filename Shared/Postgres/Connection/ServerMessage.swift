@@ -1,9 +1,9 @@
 internal import CPostgres
 
-/// The server's error, field by field (Postgres manual, 55.8).
+/// The fields of a server error (Postgres manual, 55.8).
 ///
-/// Only fields that cannot hold a parameter's value are kept: DETAIL quotes the row that offends, and the messages of
-/// class 22 (data exceptions) the text that could not be read.
+/// Contains only fields without parameter values: DETAIL quotes the offending row, and messages of class 22 (data
+/// exceptions) quote the invalid text.
 struct ServerMessage {
     private let sqlState: String?
     private let primary: String
@@ -12,13 +12,13 @@ struct ServerMessage {
     private let table: String?
     private let column: String?
     private let constraint: String?
-    /// Where the server was, which may quote the row that it was at.
+    /// The CONTEXT field, which may quote a row.
     private let context: String
-    /// What libpq says when it never came to an answer of the server.
+    /// libpq's message when the server sent no error.
     private let connectionMessage: String
 
     init(_ result: OpaquePointer) {
-        // The field codes of postgres_ext.h, which are characters and do not import.
+        // Field codes of postgres_ext.h. They are character macros, which Swift does not import.
         func field(_ code: Unicode.Scalar) -> String? {
             PQresultErrorField(result, Int32(code.value)).map { String(cString: $0) }
         }
@@ -43,7 +43,7 @@ struct ServerMessage {
 
     private func code(_ sqlState: String) -> PostgresError.Code {
         switch sqlState {
-        // The plan's result type changed since it was prepared; or the name is gone, by DISCARD or a pooler.
+        // The result type changed since the statement was prepared, or the statement is gone (DISCARD, a pooler).
         case "0A000" where routine == "RevalidateCachedQuery": .statementOutdated
         case "26000": .statementOutdated
         default: .sqlState(sqlState)
@@ -56,22 +56,22 @@ struct ServerMessage {
             let line = position.map { Self.line(of: $0, in: text) }
             return primary + (line.map { " (line \($0))" } ?? "")
         case .statement, .prepare, .prepared, .copy:
-            let places = [("table", table), ("column", column), ("constraint", constraint), ("row", row)]
-                .compactMap { name, place in place.map { "\(name) \($0)" } }
-            let message = sqlState.hasPrefix("22") ? "a value is not what the server can take here" : primary
-            return ([message] + places).joined(separator: ", ")
+            let locations = [("table", table), ("column", column), ("constraint", constraint), ("row", row)]
+                .compactMap { name, location in location.map { "\(name) \($0)" } }
+            let message = sqlState.hasPrefix("22") ? "the server rejected a value" : primary
+            return ([message] + locations).joined(separator: ", ")
         }
     }
 
-    /// The row of a COPY that offends, counted from 1, and its column where that is known.
+    /// The offending row of a COPY, counted from 1, and its column if known.
     private var row: String? {
-        guard let place = context.firstMatch(of: /(?:^|\n)COPY [^\n]*?, line ([0-9]+)(, column [A-Za-z0-9_]+)?/) else {
+        guard let match = context.firstMatch(of: /(?:^|\n)COPY [^\n]*?, line ([0-9]+)(, column [A-Za-z0-9_]+)?/) else {
             return nil
         }
-        return "\(place.1)\(place.2 ?? "")"
+        return "\(match.1)\(match.2 ?? "")"
     }
 
-    /// The server counts characters, from 1.
+    /// Returns the line of a position, which the server counts in characters from 1.
     private static func line(of position: Int, in text: String) -> Int {
         1 + text.unicodeScalars.prefix(max(0, position - 1)).count { $0 == "\n" }
     }

@@ -1,24 +1,24 @@
-/// Why a schema was not brought up to date. Everything applied before it stays applied.
+/// The reason for a failed migration. Migrations applied before stay applied.
 package struct MigrationError: Error, Equatable, Sendable {
     package enum Code: Hashable, Sendable {
-        /// The directory cannot be read, or a file in it.
+        /// The directory or a file cannot be read.
         case unreadable
-        /// A file's name is not `NNNN_name.sql`, or its number is taken twice.
+        /// A file's name is not `NNNN_name.sql`, or its number is not unique.
         case badName
         /// A number is missing, in the directory or in the database.
         case gap
-        /// A file is not what was applied under its number.
+        /// A file differs from the migration applied under its number.
         case changed
-        /// A statement failed; the file it is in was rolled back.
+        /// A statement failed; its file was rolled back.
         case failed
-        /// Another migrator has not finished in time.
+        /// Another migrator or transaction did not release a lock in time.
         case locked
     }
 
     package let code: Code
-    /// The directory, file or schema it is about.
+    /// The directory, file or schema with the error.
     package let subject: String
-    /// What is wrong and what to do.
+    /// The problem and the next step.
     package let detail: String
 }
 

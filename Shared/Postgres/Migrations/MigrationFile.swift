@@ -1,7 +1,7 @@
 internal import Crypto
 internal import Foundation
 
-/// One step of a schema's history: `NNNN_name.sql`.
+/// A migration file, `NNNN_name.sql`.
 package struct MigrationFile: Hashable, Sendable {
     package let version: Int
     package let name: String
@@ -29,7 +29,7 @@ package struct MigrationFile: Hashable, Sendable {
         self.script = script
     }
 
-    /// Reads all of a directory's migrations, in order. What does not end in `.sql` is not one.
+    /// Reads the `.sql` files of a directory, in order.
     static func read(directory: String) throws(MigrationError) -> [MigrationFile] {
         let names: [String]
         do {

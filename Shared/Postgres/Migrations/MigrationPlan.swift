@@ -1,14 +1,14 @@
-/// What was applied to a schema, as its `migration` table says.
+/// A row of a schema's `migration` table.
 struct AppliedMigration: Hashable, Sendable {
     let version: Int
     let name: String
     let checksum: String
 }
 
-/// Which files are still to be applied; decided without a database.
+/// Determines the pending migrations. Pure.
 enum MigrationPlan {
-    /// The database may be ahead of the directory: an older release finds the schema of a newer one, and by the rule of
-    /// expand and contract it can run on it. It may not differ in what both know.
+    /// Returns the files to apply. The database may have newer migrations than the directory: after a rollback, an
+    /// older release runs on a newer schema (expand and contract). Migrations in both must be identical.
     static func pending(
         files: [MigrationFile], applied: [AppliedMigration], schema: String
     ) throws(MigrationError) -> [MigrationFile] {
@@ -21,8 +21,8 @@ enum MigrationPlan {
         for (file, migration) in zip(files, applied) where file.checksum != migration.checksum {
             throw MigrationError(
                 code: .changed, subject: file.fileName,
-                detail: "the file is not the one that was applied (as \(migration.name)). Migrations are never edited: "
-                    + "restore it, and put the change into a new one")
+                detail: "the file differs from the applied migration (\(migration.name)). Migrations are never edited: "
+                    + "restore it, and add the change as a new migration")
         }
         return Array(files.dropFirst(applied.count))
     }

@@ -1,20 +1,20 @@
 internal import Logging
 
-/// One migrator at work on one schema, over one connection.
+/// One run of the migrator on a schema, over one connection.
 struct MigrationRun {
     let connection: PostgresConnection
     let schema: String
-    let patience: Duration
+    let lockTimeout: Duration
     let logger: Logger
 
     func apply(_ files: [MigrationFile]) async throws -> [MigrationFile] {
-        // Held until the connection closes.
-        try await insist(subject: schema) { try await lock() }
+        // The advisory lock is held until the connection closes.
+        try await retryingLocks(subject: schema) { try await lock() }
         try await createTable()
         let pending = try MigrationPlan.pending(files: files, applied: try await applied(), schema: schema)
         for file in pending {
-            try await insist(subject: file.fileName) { try await apply(file) }
-            logger.info("migration applied", metadata: ["schema": "\(schema)", "file": "\(file.fileName)"])
+            try await retryingLocks(subject: file.fileName) { try await apply(file) }
+            logger.info("Migration applied", metadata: ["schema": "\(schema)", "file": "\(file.fileName)"])
         }
         return pending
     }
@@ -37,7 +37,7 @@ struct MigrationRun {
     }
 
     private func createTable() async throws(PostgresError) {
-        // Asked first, because IF NOT EXISTS wants the right to create even where there is nothing to create.
+        // Checked first, because IF NOT EXISTS needs the right to create even if the object exists.
         if try await !rows(MigrationTable.schemaExists(schema)).single(Bool.self) {
             _ = try await rows(MigrationTable.createSchema(schema))
         }
@@ -55,13 +55,13 @@ struct MigrationRun {
             guard await connection.isInTransaction, try await currentTransaction() == transaction else {
                 throw MigrationError(
                     code: .failed, subject: file.fileName,
-                    detail: "the file ends the transaction it runs in; remove its COMMIT or ROLLBACK, and see what of "
-                        + "it has been applied")
+                    detail: "the file ends its transaction; remove COMMIT or ROLLBACK, and check which statements were "
+                        + "applied")
             }
             _ = try await rows(MigrationTable.record(file, duration: .now - start, in: schema))
             try await script("COMMIT", "COMMIT")
         } catch {
-            // The error to tell of is the first one; what cannot be rolled back is closed with the connection.
+            // Reports the first error; if the rollback fails, closing the connection rolls back.
             try? await script("ROLLBACK", "ROLLBACK")
             throw error
         }
@@ -71,9 +71,9 @@ struct MigrationRun {
         try await rows("SELECT pg_current_xact_id()::text").single(String.self)
     }
 
-    /// Repeats `step` while it fails for want of a lock.
-    private func insist(subject: String, _ step: () async throws -> Void) async throws {
-        let deadline = ContinuousClock.now + patience
+    /// Repeats `step` while it fails with `lock_not_available`.
+    private func retryingLocks(subject: String, _ step: () async throws -> Void) async throws {
+        let deadline = ContinuousClock.now + lockTimeout
         var failures = 0
         while true {
             do {
@@ -83,14 +83,14 @@ struct MigrationRun {
                     throw MigrationError(code: .failed, subject: subject, detail: "\(error)")
                 }
                 failures += 1
-                let delay = Backoff.migrationLock.delay(afterFailures: failures, randomness: .random(in: 0..<1))
+                let delay = RetryBackoff.migrationLock.delay(afterFailures: failures, randomness: .random(in: 0..<1))
                 guard .now + delay < deadline else {
                     throw MigrationError(
                         code: .locked, subject: subject,
-                        detail: "a lock was not free for \(patience): another migrator is at work, or a long "
+                        detail: "a lock was not free for \(lockTimeout): another migrator is running, or a long "
                             + "transaction holds the table (see pg_locks)")
                 }
-                logger.info("waiting for a lock", metadata: ["schema": "\(schema)", "subject": "\(subject)"])
+                logger.info("Waiting for a lock", metadata: ["schema": "\(schema)", "subject": "\(subject)"])
                 try await Task.sleep(for: delay)
             }
         }

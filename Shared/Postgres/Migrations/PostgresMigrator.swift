@@ -1,46 +1,45 @@
 package import Logging
 
-/// Brings a schema up to date: the files of one directory, `NNNN_name.sql`, applied in order, forward only.
+/// Applies the migrations of a directory, `NNNN_name.sql`, to a schema; in order, forward only.
 ///
-/// Each file is one transaction together with its line in `<schema>.migration`, so it is applied wholly or not at all.
-/// An advisory lock lets one migrator work at a time. Locks on tables are waited for briefly and tried again, because
-/// every other statement queues up behind a waiting `ALTER TABLE`. The connection is its own and must not go through a
-/// pooler in transaction mode.
+/// Each file runs in one transaction with its row in `<schema>.migration`. An advisory lock admits one migrator at a
+/// time. Waits for table locks are short and repeated, because other statements queue behind a waiting `ALTER TABLE`.
+/// Uses its own connection, which must not go through a pooler in transaction mode.
 package enum PostgresMigrator {
-    /// Applies what is pending, after creating schema and table if they are missing.
+    /// Applies pending migrations; creates the schema and its table if missing.
     ///
     /// - Parameters:
-    ///   - statementTimeout: how long one file may take.
-    ///   - patience: how long to wait for another migrator, and for each file's locks.
-    /// - Returns: what was applied by this call.
+    ///   - statementTimeout: the time-out of each file.
+    ///   - lockTimeout: the longest wait for another migrator, and for each file's locks.
+    /// - Returns: the migrations applied by this call.
     @discardableResult
     package static func migrate(
         schema: String, directory: String, configuration: PostgresConfiguration, logger: Logger,
-        statementTimeout: Duration = .seconds(600), patience: Duration = .seconds(60)
+        statementTimeout: Duration = .seconds(600), lockTimeout: Duration = .seconds(60)
     ) async throws -> [MigrationFile] {
         let files = try MigrationFile.read(directory: directory)
         var configuration = configuration
         configuration.statementTimeout = statementTimeout
         configuration.lockTimeout = .seconds(2)
         return try await withConnection(configuration, logger: logger) { connection in
-            let run = MigrationRun(connection: connection, schema: schema, patience: patience, logger: logger)
+            let run = MigrationRun(connection: connection, schema: schema, lockTimeout: lockTimeout, logger: logger)
             return try await run.apply(files)
         }
     }
 
-    /// What `migrate` would apply, in order. Changes nothing.
+    /// Returns the pending migrations, in order. Changes nothing.
     package static func pending(
         schema: String, directory: String, configuration: PostgresConfiguration, logger: Logger
     ) async throws -> [MigrationFile] {
         let files = try MigrationFile.read(directory: directory)
         return try await withConnection(configuration, logger: logger) { connection in
-            let run = MigrationRun(connection: connection, schema: schema, patience: .zero, logger: logger)
+            let run = MigrationRun(connection: connection, schema: schema, lockTimeout: .zero, logger: logger)
             return try MigrationPlan.pending(files: files, applied: try await run.applied(), schema: schema)
         }
     }
 
-    /// The number of the last migration applied to `schema`, 0 if none ever was. For a service to compare at its start
-    /// with the one it was written for.
+    /// Returns the number of the last migration applied to `schema`, 0 if there is none. Services compare it at the
+    /// start with the version that they need.
     package static func currentVersion(schema: String, pool: PostgresPool) async throws(PostgresError) -> Int {
         guard try await pool.query(MigrationTable.exists(schema)).single(Bool.self) else { return 0 }
         return try await pool.query(MigrationTable.currentVersion(schema)).single(Int.self)
@@ -63,7 +62,7 @@ package enum PostgresMigrator {
     }
 }
 
-/// `<schema>.migration`: one line for each file applied.
+/// The table `<schema>.migration`: one row for each applied file.
 enum MigrationTable {
     static func exists(_ schema: String) -> SQL {
         """

@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// A connection that is ours until it is checked in.
+/// A connection checked out of the pool.
 struct PoolLease: Sendable {
-    let id: PoolMachine.ConnectionID
+    let id: PoolStateMachine.ConnectionID
     let connection: PostgresConnection
 
-    /// Runs `work` on the connection's thread. The cancellation of the task ends its waiting for the server.
+    /// Runs `work` on the connection's thread. Cancelling the task ends waits for the server.
     func attempt<R: Sendable>(
         _ work: @Sendable (isolated PostgresConnection) throws(PostgresError) -> R
     ) async -> Result<R, PostgresError> {
@@ -20,8 +20,8 @@ struct PoolLease: Sendable {
 extension PostgresPool {
     func checkout() async throws(PostgresError) -> PoolLease {
         let id = state.withLock { state in
-            state.waitersMade += 1
-            return state.waitersMade
+            state.waiterCount += 1
+            return state.waiterCount
         }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in enqueue(id, continuation) }
@@ -31,19 +31,18 @@ extension PostgresPool {
         return try result.get()
     }
 
-    /// Returns a connection; `answer` tells whether it can be used again. `nil` is that of a connection found closed.
-    func checkin<R>(_ lease: PoolLease, after answer: Result<R?, PostgresError>) {
+    /// Returns a connection to the pool; `result` decides whether it is reused. `nil` means that it was already closed.
+    func checkin<R>(_ lease: PoolLease, after result: Result<R?, PostgresError>) {
         let isUsable =
-            switch answer {
+            switch result {
             case .success(let result): result != nil
             case .failure(let error): !error.closesConnection && error.code != .cancelled
             }
         apply { $0.checkin(lease.id, isUsable: isUsable) }
     }
 
-    private func enqueue(_ id: PoolMachine.WaiterID, _ continuation: Waiter) {
-        // The flag is set before the cancellation handler runs. So either it is seen here, or the handler finds the
-        // waiter in its place.
+    private func enqueue(_ id: PoolStateMachine.WaiterID, _ continuation: Waiter) {
+        // `isCancelled` is set before the handler runs: either it is seen here, or the handler finds the waiter.
         apply { machine, waiters in
             waiters[id] = continuation
             let actions = machine.checkout(id, now: .now)

@@ -1,4 +1,4 @@
-/// What a transaction sees of those beside it (Postgres manual, 13.2).
+/// A transaction isolation level (Postgres manual, 13.2).
 package enum PostgresIsolation: Hashable, Sendable, CaseIterable {
     case readCommitted
     case repeatableRead

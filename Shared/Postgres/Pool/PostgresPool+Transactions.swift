@@ -1,12 +1,11 @@
 extension PostgresPool {
     /// Runs `body` in a transaction: committed when it returns, rolled back when it throws.
     ///
-    /// The whole body is run again, five times at most, when the server gave the transaction up for a reason that may be
-    /// gone the next time (serialization failure, deadlock), and once when the connection broke before `COMMIT` was
-    /// sent. So it must have no effect but through its transaction. A connection that breaks during `COMMIT` is
-    /// `commitUnknown` and never retried here.
+    /// Retries the whole body at most five times after a serialization failure or deadlock, and once after the
+    /// connection broke before `COMMIT` was sent. The body must therefore have no side effects outside the transaction.
+    /// A connection that breaks during `COMMIT` throws `commitUnknown` without a retry.
     ///
-    /// Cancelling the task ends the body's statements and rolls back; a `COMMIT` under way is seen through.
+    /// Cancelling the task ends the body's statements and rolls back; a `COMMIT` in progress is completed.
     @discardableResult
     package func transaction<R: Sendable>(
         isolation: PostgresIsolation = .readCommitted,
@@ -18,8 +17,8 @@ extension PostgresPool {
             case .committed(let result): return result
             case .failed(let error, let cause):
                 guard let failures = retries.next(after: cause), !Task.isCancelled else { throw error }
-                let delay = Backoff.transaction.delay(afterFailures: failures, randomness: randomness())
-                // Cancellation shows at the next checkout.
+                let delay = RetryBackoff.transaction.delay(afterFailures: failures, randomness: randomness())
+                // A cancelled sleep is detected at the next checkout.
                 try? await Task.sleep(for: delay)
             }
         }
@@ -27,7 +26,7 @@ extension PostgresPool {
 
     private enum Attempt<R: Sendable> {
         case committed(R)
-        /// `cause` is the database's error beneath whatever the body threw.
+        /// `cause` is the first database error in the transaction; the body may have thrown another error.
         case failed(any Error, cause: PostgresError?)
     }
 
@@ -65,14 +64,14 @@ extension PostgresPool {
     }
 }
 
-/// How often one transaction has been run again.
+/// The retries of one transaction.
 struct TransactionRetries {
     static let maximum = 5
 
     private var failures = 0
     private var hasReconnected = false
 
-    /// How many attempts have failed if another is to follow, else `nil`.
+    /// Returns the number of failed attempts if the transaction should be retried, else `nil`.
     mutating func next(after cause: PostgresError?) -> Int? {
         guard let cause, failures < Self.maximum else { return nil }
         if cause.isLostConnection, !hasReconnected {

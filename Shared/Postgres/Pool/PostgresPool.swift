@@ -2,21 +2,20 @@ package import Logging
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// A few connections to one database, shared by all who ask it something.
+/// A connection pool for one database.
 ///
-/// **Connections are opened and looked after by `run()`; until it runs, callers wait for `checkoutTimeout` and fail.**
+/// **`run()` opens and maintains the connections; until it runs, callers wait for `checkoutTimeout` and fail.**
 ///
-/// A statement outside of a transaction is sent once: if the connection breaks while it runs, the caller learns of it
-/// and decides. A connection that broke while idle is replaced without anybody noticing. Every wait is bounded: for a
-/// free connection by `checkoutTimeout`, for the server by `statementTimeout` and half a second. Cancelling the waiting
-/// task ends the wait at once; the connection of a statement in flight is thrown away, and the server gives the
-/// statement up within a second.
+/// A statement outside a transaction is sent once: if the connection breaks during it, the caller gets the error. A
+/// connection that broke while idle is replaced transparently. Waits for a connection are bounded by `checkoutTimeout`,
+/// waits for the server by `statementTimeout` plus half a second. Cancelling the task ends a wait at once and closes
+/// the connection of a running statement; the server cancels that statement within a second.
 package final class PostgresPool: Service, Sendable {
     struct State: ~Copyable {
-        var machine: PoolMachine
-        var connections: [PoolMachine.ConnectionID: PostgresConnection] = [:]
-        var waiters: [PoolMachine.WaiterID: Waiter] = [:]
-        var waitersMade = 0
+        var machine: PoolStateMachine
+        var connections: [PoolStateMachine.ConnectionID: PostgresConnection] = [:]
+        var waiters: [PoolStateMachine.WaiterID: Waiter] = [:]
+        var waiterCount = 0
         var lastError: PostgresError?
     }
 
@@ -26,10 +25,10 @@ package final class PostgresPool: Service, Sendable {
     let logger: Logger
     let randomness: @Sendable () -> Double
     let state: Mutex<State>
-    /// What `run()` has to do, in order.
-    let (work, workContinuation) = AsyncStream.makeStream(of: Work.self)
+    /// The queue of work for `run()`.
+    let (work, workContinuation) = AsyncStream.makeStream(of: ConnectionTask.self)
 
-    /// - Parameter randomness: from 0 up to 1, for spreading retries.
+    /// - Parameter randomness: the jitter of retries, from 0 up to 1.
     package init(
         configuration: PostgresConfiguration, logger: Logger,
         randomness: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
@@ -39,15 +38,16 @@ package final class PostgresPool: Service, Sendable {
         self.randomness = randomness
         state = Mutex(
             State(
-                machine: PoolMachine(size: configuration.poolSize, checkoutTimeout: configuration.checkoutTimeout)))
+                machine: PoolStateMachine(
+                    size: configuration.poolSize, checkoutTimeout: configuration.checkoutTimeout)))
     }
 
-    /// Whether the database was there when last we looked, which is every two seconds.
+    /// Whether the database was reachable at the last check; checked every two seconds.
     package var isAvailable: Bool { state.withLock { $0.machine.isAvailable } }
 
     package func query(_ sql: SQL) async throws(PostgresError) -> [PostgresRow] { try await perform(sql).rows }
 
-    /// Runs a statement and returns how many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     @discardableResult
     package func execute(_ sql: SQL) async throws(PostgresError) -> Int { try await perform(sql).affected }
 
@@ -55,7 +55,7 @@ package final class PostgresPool: Service, Sendable {
         do {
             return try await performOnce(sql)
         } catch {
-            // Refused before it ran, and prepared anew the next time.
+            // The server rejected the statement before running it; the second attempt prepares it again.
             guard error.code == .statementOutdated else { throw error }
             return try await performOnce(sql)
         }

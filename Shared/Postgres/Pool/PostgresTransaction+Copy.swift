@@ -1,20 +1,19 @@
-/// COPY: the way for rows by the million. Neither side holds more than one batch of them at a time.
+/// COPY, for millions of rows. Memory use is bounded by one batch.
 ///
-/// A COPY may take as long as it takes, as long as it goes on: the other side's silence is waited for as long as for a
-/// statement. Between its beginning and its end the transaction takes no other statement. An error names the row that it
-/// is about, counted from 1, and never a value.
+/// A COPY has no total time-out; each step has the time-out of a statement. During a COPY the transaction accepts no
+/// other statement. Errors name the row, counted from 1, and never a value.
 extension PostgresTransaction {
     /// Copies rows into a table.
     ///
     ///     try await transaction.copy(into: "phone.book (name, number)") { try await source.nextRows() }
     ///
-    /// What `rows` throws ends the COPY, and the transaction cannot be committed any more. A transaction that is run
-    /// again asks `rows` again: it has to begin anew then.
+    /// An error of `rows` aborts the COPY; the transaction can no longer commit. When the transaction is retried,
+    /// `rows` must start again from the first row.
     ///
     /// - Parameters:
-    ///   - target: a table and its columns, as the rows have them. COPY takes no parameters.
-    ///   - rows: the next rows; `nil` after the last.
-    /// - Returns: how many rows were copied.
+    ///   - target: a table and its columns in the order of the rows. COPY takes no parameters.
+    ///   - rows: returns the next rows; `nil` after the last.
+    /// - Returns: the number of rows copied.
     @discardableResult
     package func copy(into target: SQL, rows: () async throws -> CopyRows?) async throws -> Int {
         try await perform { connection, number throws(PostgresError) in
@@ -29,18 +28,17 @@ extension PostgresTransaction {
         }
     }
 
-    /// Copies the rows of a query out, as the server writes them.
+    /// Copies the rows of a query to the client, in the server's format.
     ///
     ///     try await transaction.copy("SELECT name, number FROM phone.book", as: "FORMAT csv, HEADER") { file.write($0) }
     ///
-    /// What `receive` throws ends the COPY; its connection is thrown away then, and the server gives up within a second.
+    /// An error of `receive` aborts the COPY and closes the connection; the server stops within a second.
     ///
     /// - Parameters:
-    ///   - query: takes no parameters. What must be chosen at run time is set with `set_config` before and read with
-    ///     `current_setting`.
+    ///   - query: a query without parameters. Pass run-time values with `set_config` and `current_setting`.
     ///   - format: COPY's options.
-    ///   - receive: is given whole rows, some 64 KiB at a time.
-    /// - Returns: how many rows were copied.
+    ///   - receive: takes whole rows, about 64 KiB at a time.
+    /// - Returns: the number of rows copied.
     @discardableResult
     package func copy(
         _ query: SQL, as format: SQL, to receive: ([UInt8]) async throws -> Void
@@ -57,8 +55,7 @@ extension PostgresTransaction {
         }
     }
 
-    /// Apart from ``copy(into:rows:)``, and the next from its own: together, the compiler's optimiser does not survive
-    /// them.
+    /// Separate from ``copy(into:rows:)``, like the next function, because inlining them crashes the optimiser.
     private func failure(putting rows: () async throws -> CopyRows?) async -> (any Error)? {
         do {
             try await put(CopyRows.header)
@@ -80,7 +77,7 @@ extension PostgresTransaction {
     }
 
     private func put(_ bytes: [UInt8]) async throws(PostgresError) {
-        // Seen here, where the server can still be told; later, the connection would have to be thrown away.
+        // Checked here, where the COPY can still be aborted; later, the connection would have to be closed.
         guard !Task.isCancelled else {
             throw PostgresError(.cancelled, operation: "COPY", detail: "the task was cancelled")
         }
@@ -92,7 +89,7 @@ extension PostgresTransaction {
     }
 
     private func abandon(_ direction: CopyDirection) async {
-        // Abandoning throws nothing; what made it necessary is on its way to the caller already.
+        // `abandonCopy` does not throw; the caller gets the original error.
         _ = try? await perform { connection, number throws(PostgresError) in
             connection.abandonCopy(direction, in: number)
         }

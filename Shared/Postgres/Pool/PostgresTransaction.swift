@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// A transaction that is open, for as long as the body that was given it runs.
+/// An open transaction, valid while its body runs.
 ///
-/// Statements run one after the other on one connection, even when issued concurrently. Used after the body has
-/// returned, it answers `transactionEnded`.
+/// Statements run one at a time on one connection, even when issued concurrently. After the body has returned, they
+/// throw `transactionEnded`.
 package final class PostgresTransaction: Sendable {
     private let connection: PostgresConnection
     private let number: UInt64
-    /// The first error of a statement: after it, nothing can be committed any more.
+    /// The first error of a statement; after it, the transaction cannot commit.
     private let failure = Mutex<PostgresError?>(nil)
 
     init(connection: PostgresConnection, number: UInt64) {
@@ -17,18 +17,18 @@ package final class PostgresTransaction: Sendable {
 
     package func query(_ sql: SQL) async throws(PostgresError) -> [PostgresRow] { try await run(sql).rows }
 
-    /// Runs a statement and returns how many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     @discardableResult
     package func execute(_ sql: SQL) async throws(PostgresError) -> Int { try await run(sql).affected }
 
-    /// Why the transaction cannot be committed, whatever its body made of the error.
+    /// The first database error in the transaction, even if the body caught it.
     var firstFailure: PostgresError? { failure.withLock { $0 } }
 
     private func run(_ sql: SQL) async throws(PostgresError) -> StatementResult {
         try await perform { connection, number throws(PostgresError) in try connection.run(sql, in: number) }
     }
 
-    /// Does one thing on the transaction's connection and remembers if it fails.
+    /// Runs `work` on the transaction's connection and records its first error.
     func perform<R: Sendable>(
         _ work: @Sendable (isolated PostgresConnection, UInt64) throws(PostgresError) -> R
     ) async throws(PostgresError) -> R {
@@ -44,7 +44,7 @@ package final class PostgresTransaction: Sendable {
 }
 
 extension PostgresConnection {
-    /// Runs `work` on the connection's thread; its error comes as a value, since closures lose the type of errors.
+    /// Runs `work` on the connection's thread. Returns the error as a value, because closures lose typed throws.
     func attempt<R: Sendable>(
         _ work: @Sendable (isolated PostgresConnection) throws(PostgresError) -> R
     ) -> Result<R, PostgresError> {

@@ -1,11 +1,11 @@
-/// Rows on their way into a table, in the binary form of COPY (Postgres manual, COPY, "Binary Format").
+/// Rows for COPY in its binary format (Postgres manual, COPY, "Binary Format").
 ///
 ///     var rows = CopyRows()
 ///     rows.append(id, name, nickname)
 ///
-/// The values must be of exactly the columns' types: the server converts nothing here.
+/// The values must have exactly the columns' types: the server does not convert them.
 package struct CopyRows: Sendable {
-    /// Signature, flags, and the length of an extension that is not there.
+    /// Signature, flags, and the length (0) of the header extension.
     static let header: [UInt8] = Array("PGCOPY\n".utf8) + [0xff, 0x0d, 0x0a, 0x00] + [UInt8](repeating: 0, count: 8)
     static let trailer: [UInt8] = [0xff, 0xff]
 
@@ -23,7 +23,7 @@ package struct CopyRows: Sendable {
         bytes.append(bigEndian: width)
         for value in repeat each values {
             let length = bytes.count
-            // The length of NULL.
+            // -1 is the length of NULL.
             bytes.append(bigEndian: Int32(-1))
             if value.encode(to: &bytes) { bytes.replace(bigEndian: Int32(bytes.count - length - 4), at: length) }
             width += 1

@@ -1,10 +1,10 @@
-/// One row of an answer. Its columns are read by name or by position, as the type that is asked for:
+/// One row of a result. Columns are decoded by name or position:
 ///
 ///     let id = try row.decode(UUID.self, at: "id")
 ///     let seen = try row.decode(Date?.self, at: "last_seen")
 ///
-/// NULL is read as an optional only. A column that is missing, or of another type, is a `decoding` error naming column,
-/// expected type and actual type; never the value.
+/// NULL decodes to an optional only. A missing column or another type throws a `decoding` error with column, expected
+/// and actual type, without the value.
 package struct PostgresRow: Sendable {
     private let table: ResultTable
     private let index: Int
@@ -47,7 +47,7 @@ package struct PostgresRow: Sendable {
 }
 
 extension [PostgresRow] {
-    /// The single value of the single row of an answer such as that of `SELECT count(*)`.
+    /// Returns the first column of the only row, for instance of `SELECT count(*)`.
     package func single<Value: PostgresValue>(_ type: Value.Type = Value.self) throws(PostgresError) -> Value {
         guard count == 1, let row = first else {
             throw PostgresError(.decoding, operation: "single row", detail: "expected one row, found \(count)")

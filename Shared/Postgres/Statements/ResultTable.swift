@@ -1,4 +1,4 @@
-/// A whole answer, copied out of libpq into one buffer that its rows share.
+/// A complete result, copied from libpq into one buffer shared by its rows.
 final class ResultTable: Sendable {
     struct Column: Sendable {
         let name: String
@@ -9,7 +9,7 @@ final class ResultTable: Sendable {
     let columns: [Column]
     let rowCount: Int
     private let bytes: [UInt8]
-    /// For each cell, row by row, where it lies in `bytes`; `nil` for NULL.
+    /// The range of each cell in `bytes`, row by row; `nil` for NULL.
     private let cells: [Range<Int>?]
 
     init(operation: String, columns: [Column], rowCount: Int, bytes: [UInt8], cells: [Range<Int>?]) {
@@ -25,12 +25,12 @@ final class ResultTable: Sendable {
     }
 }
 
-/// What a statement answered.
+/// The result of a statement.
 struct StatementResult: Sendable {
     let table: ResultTable
     /// The command tag's count: rows inserted, updated, deleted or selected.
     let affected: Int
-    /// The command tag's first word. A `COMMIT` of a failed transaction answers `ROLLBACK`.
+    /// The command tag's first word. The tag of a `COMMIT` of a failed transaction is `ROLLBACK`.
     let command: String
 
     var rows: [PostgresRow] { (0..<table.rowCount).map { PostgresRow(table: table, index: $0) } }

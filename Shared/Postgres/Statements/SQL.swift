@@ -1,14 +1,13 @@
-/// A statement whose text is written in the program and whose values are bound.
+/// A statement with literal text and bound values.
 ///
-/// Every interpolated value becomes a parameter (`$1`, `$2`, …) that travels beside the text, in binary. The text itself
-/// is made of `StaticString`s, so nothing that is known only at run time can become part of it; the one exception is
-/// `\(identifier:)`, which cannot be anything but a quoted name.
+/// Every interpolated value becomes a parameter (`$1`, `$2`, …), sent separately in binary. The text consists of
+/// `StaticString`s, so run-time strings cannot become SQL. The only exception is `\(identifier:)`, a quoted name.
 ///
 ///     let active: SQL = onlyActive ? "AND status = 0" : ""
 ///     let rows = try await pool.query("SELECT id FROM device WHERE user_id = ANY(\(users)) \(active)")
 ///
-/// A batch is one statement over `unnest(\(ids), \(names))`; arrays are bound like everything else. Parameters are typed
-/// (`Int` is `int8`, `String` is `text`, …); where the server wants another type, cast: `\(state)::registry.state`.
+/// Write a batch as one statement over `unnest(\(ids), \(names))`; arrays are bound too. Parameters are typed (`Int` is
+/// `int8`, `String` is `text`, …); cast to other types: `\(state)::registry.state`.
 package struct SQL: Sendable {
     enum Fragment: Sendable {
         case text(String)
@@ -17,10 +16,10 @@ package struct SQL: Sendable {
 
     private(set) var fragments: [Fragment]
 
-    /// The text with its numbered parameters, and their values in that order.
+    /// The text with numbered parameters, and their values in order.
     typealias Rendered = (text: String, parameters: [PostgresParameter])
 
-    /// As it goes to the server.
+    /// Returns the text and parameters to send.
     func rendered() -> Rendered {
         var text = ""
         var parameters: [PostgresParameter] = []
@@ -36,7 +35,7 @@ package struct SQL: Sendable {
     }
 }
 
-/// A value on its way to the server: the type it is declared as and its binary form, none for NULL.
+/// An encoded parameter: its type and its binary form; no bytes for NULL.
 struct PostgresParameter: Sendable {
     let oid: UInt32
     let bytes: [UInt8]?
@@ -75,8 +74,8 @@ extension SQL: ExpressibleByStringInterpolation {
         /// Inserts another statement's text, with its values still bound.
         package mutating func appendInterpolation(_ fragment: SQL) { fragments += fragment.fragments }
 
-        /// Inserts a name of a schema, table, column or database, quoted whatever it contains. Every different name
-        /// makes a different statement to prepare: not for names without number.
+        /// Inserts a quoted name of a schema, table, column or database. Each name makes a separate prepared statement,
+        /// so use it for a bounded number of names only.
         package mutating func appendInterpolation(identifier: String) {
             fragments.append(.text("\"\(identifier.replacing("\"", with: "\"\""))\""))
         }

@@ -1,5 +1,5 @@
-// The array format of `array_send`: dimensions, a flag for NULLs, the element type; length and lower bound of each
-// dimension; then the elements, each after its length, -1 for NULL. An empty array has no dimension.
+// The format of `array_send`: number of dimensions, NULL flag, element type; length and lower bound of each dimension;
+// then each element with its length, -1 for NULL. An empty array has 0 dimensions.
 
 extension PostgresElement {
     package static var postgresArrayType: PostgresType { postgresType.array }
@@ -67,7 +67,7 @@ extension Array: PostgresValue where Element: PostgresElement {
     }
 }
 
-/// `[UInt8]` is `bytea`, hence an array of bytes is not an array to the server.
+/// `[UInt8]` is `bytea`, not an array.
 extension UInt8: PostgresElement {
     package static var postgresType: PostgresType { .int2 }
     package static var postgresArrayType: PostgresType { .bytea }

@@ -6,7 +6,7 @@ extension Int64: PostgresElement {
         return true
     }
 
-    /// Reads any integer type, and a `numeric` without a fraction, which is what `sum` over `bigint` gives.
+    /// Decodes any integer type, and a `numeric` without a fraction: the result type of `sum` over `bigint`.
     package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int64 {
         switch cell.oid {
         case PostgresType.int8.oid: return try cell.integer(Int64.self, for: "int8")
@@ -69,7 +69,7 @@ extension Double: PostgresElement {
         return true
     }
 
-    /// Reads both float types, the integers, and `numeric`, rounded to the nearest double.
+    /// Decodes both float types, integers, and `numeric`, rounded to the nearest double.
     package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Double {
         switch cell.oid {
         case PostgresType.float8.oid: Double(bitPattern: try cell.integer(UInt64.self, for: "float8"))

@@ -1,5 +1,5 @@
-/// The binary form of `numeric` (`numeric_send`), which aggregates and `extract` return even where the columns are
-/// integers. It is only read; what we store is integers and doubles.
+/// The binary form of `numeric` (`numeric_send`), which aggregates and `extract` return. Decoding only; this project
+/// stores integers and doubles.
 struct Numeric {
     private enum Sign: UInt16 {
         case positive = 0x0000
@@ -10,9 +10,9 @@ struct Numeric {
     }
 
     private let sign: Sign
-    /// The power of 10,000 that the first digit counts.
+    /// The first digit's exponent of 10,000.
     private let weight: Int
-    /// Digits to the base 10,000.
+    /// Digits in base 10,000.
     private let digits: [Int64]
 
     init(_ cell: PostgresCell) throws(PostgresMismatch) {
@@ -28,12 +28,12 @@ struct Numeric {
         self.digits = digits
     }
 
-    /// The exact value, if it is an integer that fits.
+    /// The exact value, if it is an integer in range.
     var integer: Int64? {
         guard sign == .positive || sign == .negative else { return nil }
         guard digits.dropFirst(max(0, weight + 1)).allSatisfy({ $0 == 0 }) else { return nil }
         if digits.isEmpty { return 0 }
-        // Counted below zero, where Int64 reaches one further.
+        // Computed as a negative number, whose range is larger by one.
         var value: Int64 = 0
         for position in 0..<max(0, weight + 1) {
             let digit = position < digits.count ? digits[position] : 0
@@ -46,7 +46,7 @@ struct Numeric {
         return value == .min ? nil : -value
     }
 
-    /// The nearest double, by way of the decimal text, since dividing digit by digit would round at each step.
+    /// The nearest double. Parsed from decimal text, because arithmetic on the digits would round at each step.
     var double: Double {
         switch sign {
         case .notANumber: return .nan

@@ -1,8 +1,8 @@
-/// A built-in type of the server, by the object ids every server shares (`pg_type.dat`).
+/// A built-in type and its fixed object ids (`pg_type.dat`).
 package struct PostgresType: Hashable, Sendable {
     package let name: String
     let oid: UInt32
-    /// The type of arrays of it; 0 for what has none that we write.
+    /// The array type's object id; 0 if no array of it is encoded.
     let arrayOID: UInt32
 
     static let bool = PostgresType(name: "bool", oid: 16, arrayOID: 1000)
@@ -20,7 +20,7 @@ package struct PostgresType: Hashable, Sendable {
     var array: PostgresType { PostgresType(name: "\(name)[]", oid: arrayOID, arrayOID: 0) }
 }
 
-/// Object ids that are read but never written, and the names of all for error messages.
+/// Object ids of types that are only decoded, and all type names for error messages.
 enum PostgresOID {
     static let char: UInt32 = 18
     static let name: UInt32 = 19
@@ -32,7 +32,7 @@ enum PostgresOID {
     static let varchar: UInt32 = 1043
     static let timestamp: UInt32 = 1114
     static let numeric: UInt32 = 1700
-    /// The first id that a server gives to types of its users: enums, and extensions such as citext.
+    /// The first object id of user-defined types, such as enums and citext.
     static let firstUserDefined: UInt32 = 16384
 
     private static let written: [PostgresType] = [

@@ -1,14 +1,13 @@
-/// A value that can be bound to a statement and read from a column: a scalar, an array of scalars, or an optional of
-/// either. Both ways it travels in the server's binary format (`typreceive` and `typsend`), never as SQL text.
+/// A value that can be bound to a statement and decoded from a column: a scalar, an array of scalars, or an optional of
+/// either. Encoded in the server's binary format (`typreceive` and `typsend`).
 package protocol PostgresValue: Sendable {
-    /// What a parameter of this type is declared as. Where the server wants another, cast in the statement:
-    /// `\(name)::citext`.
+    /// The type of a parameter. Cast in the statement to other types: `\(name)::citext`.
     static var postgresType: PostgresType { get }
 
     /// Appends the binary form to `buffer`, or returns `false` and appends nothing for NULL.
     func encode(to buffer: inout [UInt8]) -> Bool
 
-    /// Reads a column or an element.
+    /// Decodes a column or an array element.
     static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Self
 }
 
@@ -19,13 +18,13 @@ package protocol PostgresElement: PostgresValue {
     static func decodeArray(_ cell: PostgresCell) throws(PostgresMismatch) -> [Self]
 }
 
-/// One value as the server sent it: its type and its bytes, none for NULL.
+/// An encoded value from the server: its type and its bytes; no bytes for NULL.
 package struct PostgresCell: Sendable {
     let oid: UInt32
     let bytes: ArraySlice<UInt8>?
 }
 
-/// Why a cell cannot be read as a type; the row adds which column it was.
+/// A decoding error of a cell; the row adds the column.
 package struct PostgresMismatch: Error {
     let expected: String
     let found: String
@@ -40,13 +39,13 @@ package struct PostgresMismatch: Error {
 }
 
 extension PostgresCell {
-    /// The bytes of a value that must not be NULL.
+    /// Returns the bytes; throws for NULL.
     func required(for expected: String) throws(PostgresMismatch) -> ArraySlice<UInt8> {
         guard let bytes else { throw PostgresMismatch(expected: expected, found: "NULL") }
         return bytes
     }
 
-    /// A big-endian integer that must fill the value.
+    /// Decodes a big-endian integer of exactly the value's size.
     func integer<I: FixedWidthInteger>(_: I.Type, for expected: String) throws(PostgresMismatch) -> I {
         let bytes = try required(for: expected)
         guard bytes.count == MemoryLayout<I>.size else {
@@ -63,7 +62,7 @@ extension ArraySlice<UInt8> {
         return value
     }
 
-    /// Takes a big-endian integer off the front; `nil` when there is not enough left.
+    /// Removes a big-endian integer from the front; returns `nil` if there are too few bytes.
     mutating func takeBigEndian<I: FixedWidthInteger>(_: I.Type) -> I? {
         guard count >= MemoryLayout<I>.size else { return nil }
         defer { removeFirst(MemoryLayout<I>.size) }

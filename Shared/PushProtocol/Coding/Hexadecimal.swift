@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-/// Hexadecimal digits and the ids that are written in them, byte by byte.
+/// Reads and writes hexadecimal digits and UUIDs without Foundation's formatters.
 package enum Hexadecimal {
-    /// What `digit` counts, in either case; `nil` for anything else.
+    /// The value of a digit in either case; `nil` for any other byte.
     package static func value(_ digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
@@ -12,43 +12,43 @@ package enum Hexadecimal {
         }
     }
 
-    /// A UUID in its canonical form (RFC 9562 §4), in either case.
+    /// Reads a UUID in its canonical form (RFC 9562 §4), in either case.
     package static func uuid(_ text: UnsafeBufferPointer<UInt8>) -> UUID? {
         let dash = UInt8(ascii: "-")
         guard text.count == 36, text[8] == dash, text[13] == dash, text[18] == dash, text[23] == dash else {
             return nil
         }
         let text = UnsafeRawBufferPointer(text)
-        func eight(_ place: Int) -> UInt64 {
-            UInt64(bigEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+        func eight(_ position: Int) -> UInt64 {
+            UInt64(bigEndian: text.loadUnaligned(fromByteOffset: position, as: UInt64.self))
         }
-        func four(_ place: Int) -> UInt64 {
-            UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
+        func four(_ position: Int) -> UInt64 {
+            UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
         }
         // 8-4-4-4-12
         guard let first = word(eight(0)), let second = word(four(9) << 32 | four(14)),
             let third = word(four(19) << 32 | four(24)), let fourth = word(eight(28))
         else { return nil }
-        // A UUID is its sixteen bytes; its initializer takes each of them as an argument, at 57 instructions.
+        // Reinterprets the bytes. `UUID.init(uuid:)` takes 57 instructions.
         return unsafeBitCast((first.bigEndian, second.bigEndian, third.bigEndian, fourth.bigEndian), to: UUID.self)
     }
 
-    /// The id that `text` is the canonical form of, in lower case; `nil` for any other text.
-    package static func lowerCaseID(_ text: String) -> UUID? {
+    /// Reads a UUID in its canonical form, in lower case only.
+    package static func lowercaseUUID(_ text: String) -> UUID? {
         var text = text
         return text.withUTF8 { text in
             guard let id = uuid(text) else { return nil }
-            // No digit and no dash has this bit clear.
+            // Upper-case letters are the only accepted bytes with bit 0x20 clear.
             for byte in text where byte & 0x20 == 0 { return nil }
             return id
         }
     }
 
-    /// What eight digits are worth, the first of them in the highest byte, all at once; `nil` when one is none.
+    /// The value of eight digits at once, first digit in the highest byte; `nil` if a byte is not a digit.
     private static func word(_ digits: UInt64) -> UInt32? {
         let ones: UInt64 = 0x0101_0101_0101_0101, highBits = ones &* 0x80
         guard digits & highBits == 0 else { return nil }
-        // Added to a byte below 0x80, this sets its high bit when the byte is at least `least`.
+        // Sets the high bit of each byte that is at least `least`. Bytes must be below 0x80.
         func from(_ least: UInt8, _ bytes: UInt64) -> UInt64 { bytes &+ ones &* UInt64(0x80 - least) }
         let lower = digits | ones &* 0x20
         let areDigits = from(UInt8(ascii: "0"), digits) & ~from(UInt8(ascii: "9") + 1, digits) & highBits
@@ -60,34 +60,35 @@ package enum Hexadecimal {
         return UInt32(truncatingIfNeeded: nibbles | nibbles >> 16)
     }
 
-    /// Two digits in lower case for each byte. Not generic: other modules would call it unspecialized, at four times the cost
-    /// of reading a stored token.
+    /// Two lower-case digits a byte.
+    ///
+    /// Not generic: other modules would call it unspecialized, at four times the cost of opening a stored token.
     package static func text(of bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
-            var place = 0
+            var position = 0
             for byte in bytes {
-                text[place] = lower.utf8Start[Int(byte >> 4)]
-                text[place + 1] = lower.utf8Start[Int(byte & 15)]
-                place += 2
+                text[position] = lower.utf8Start[Int(byte >> 4)]
+                text[position + 1] = lower.utf8Start[Int(byte & 15)]
+                position += 2
             }
-            return place
+            return position
         }
     }
 
     package enum Case: Sendable { case lower, upper }
 
-    /// `text` in lower case, where it has nothing but digits; `nil` for any other text.
+    /// Returns `text` in lower case; `nil` unless it has hexadecimal digits only.
     static func lowerCaseDigits(_ text: String) -> String? {
         var text = text
         let (others, upper) = text.withUTF8 { text in
-            // Without branches the compiler checks many bytes at once.
+            // A loop without branches is vectorized.
             var others: UInt8 = 0
             var upper: UInt8 = 0
             for byte in text {
                 let isDigit = byte &- UInt8(ascii: "0") < 10
                 let isLetter = (byte | 0x20) &- UInt8(ascii: "a") < 6
                 others |= isDigit || isLetter ? 0 : 1
-                // Digits have this bit too.
+                // Decimal digits have bit 0x20 too.
                 upper |= ~byte & 0x20
             }
             return (others, upper)
@@ -96,7 +97,7 @@ package enum Hexadecimal {
         return upper == 0 ? text : text.lowercased()
     }
 
-    /// `id` in its canonical form.
+    /// The canonical form of `id`.
     package static func text(of id: UUID, _ letters: Case = .lower) -> String {
         String(unsafeUninitializedCapacity: 36) { text in
             write(id, letters, to: text)
@@ -104,7 +105,7 @@ package enum Hexadecimal {
         }
     }
 
-    /// Appends `id` in its canonical form.
+    /// Appends the canonical form of `id`.
     package static func append(_ id: UUID, _ letters: Case, to text: inout [UInt8]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { buffer in
             write(id, letters, to: buffer)
@@ -112,7 +113,7 @@ package enum Hexadecimal {
         }
     }
 
-    /// Writes the 36 bytes of `id` in its canonical form.
+    /// Writes the 36 bytes of the canonical form of `id`.
     static func write(_ id: UUID, _ letters: Case, to text: UnsafeMutableBufferPointer<UInt8>) {
         precondition(text.count >= 36)
         let text = UnsafeMutableRawBufferPointer(text)
@@ -133,13 +134,13 @@ package enum Hexadecimal {
         }
     }
 
-    /// The eight digits of a word, the first of them in the highest byte, all at once.
+    /// Writes eight digits at once, highest nibble in the highest byte.
     private static func digits(_ word: UInt32, _ letters: Case) -> UInt64 {
         var nibbles = UInt64(word)
         nibbles = (nibbles << 16 | nibbles) & 0x0000_ffff_0000_ffff
         nibbles = (nibbles << 8 | nibbles) & 0x00ff_00ff_00ff_00ff
         nibbles = (nibbles << 4 | nibbles) & 0x0f0f_0f0f_0f0f_0f0f
-        // One in each byte that is a letter: ten and more carry into the upper half when six is added.
+        // Is 1 in each byte that is a letter: adding 6 to 10 or more carries into the upper half.
         let areLetters = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
         let gap = UInt64(UInt8(ascii: letters == .lower ? "a" : "A") - UInt8(ascii: "9") - 1)
         return nibbles &+ 0x3030_3030_3030_3030 &+ areLetters &* gap

@@ -1,97 +1,96 @@
-/// Reads JSON straight into values, for the messages that every notification costs.
+/// Reads JSON into values without `JSONDecoder`, for messages on the hot path.
 ///
-/// It reads what our own services write, and much more, but it words no errors: whatever it stumbles over, it leaves to
-/// the general decoder (``WireCoding``), which decides whether that is a message after all. What it does read, the
-/// general decoder reads to the same value.
+/// Throws ``NotCanonical`` for input that it does not handle. The caller then decodes with `JSONDecoder`, which
+/// produces the error text. Both produce equal values.
 struct JSONReader {
-    /// Something the general decoder must judge.
-    struct Unusual: Error {}
+    /// The input must be decoded with `JSONDecoder`.
+    struct NotCanonical: Error {}
 
     private let bytes: UnsafeBufferPointer<UInt8>
-    private(set) var place: Int
+    private(set) var position: Int
     private var depth: Int
 
-    /// Begins at `place` in `bytes`, inside so many arrays and objects. `bytes` must outlive the reader.
-    init(_ bytes: UnsafeBufferPointer<UInt8>, from place: Int = 0, depth: Int = 0) {
+    /// Starts at `position` in `bytes`, inside `depth` arrays and objects. `bytes` must outlive the reader.
+    init(_ bytes: UnsafeBufferPointer<UInt8>, from position: Int = 0, depth: Int = 0) {
         self.bytes = bytes
-        self.place = place
+        self.position = position
         self.depth = depth
     }
 
     // MARK: Structure
 
-    /// Reads an object, handing each member's key to `member`, which must read or skip the value.
+    /// Reads an object. Calls `member` with each key; it must read or skip the value.
     mutating func object(
-        _ member: (inout JSONReader, JSONKey) throws(Unusual) -> Void
-    ) throws(Unusual) {
+        _ member: (inout JSONReader, JSONKey) throws(NotCanonical) -> Void
+    ) throws(NotCanonical) {
         try open(UInt8(ascii: "{"))
         if !closes(UInt8(ascii: "}")) {
             repeat {
                 let key = try key()
                 try expect(UInt8(ascii: ":"))
                 try member(&self, key)
-            } while takes(UInt8(ascii: ","))
+            } while tryConsume(UInt8(ascii: ","))
             try expect(UInt8(ascii: "}"))
         }
         depth -= 1
     }
 
-    /// Reads an array, calling `element` for each of its values.
-    mutating func array(_ element: (inout JSONReader) throws(Unusual) -> Void) throws(Unusual) {
+    /// Reads an array. Calls `element` for each value.
+    mutating func array(_ element: (inout JSONReader) throws(NotCanonical) -> Void) throws(NotCanonical) {
         try open(UInt8(ascii: "["))
         if !closes(UInt8(ascii: "]")) {
-            repeat { try element(&self) } while takes(UInt8(ascii: ","))
+            repeat { try element(&self) } while tryConsume(UInt8(ascii: ","))
             try expect(UInt8(ascii: "]"))
         }
         depth -= 1
     }
 
-    /// Nothing but space may follow.
-    mutating func end() throws(Unusual) {
+    /// Throws unless only whitespace follows.
+    mutating func end() throws(NotCanonical) {
         skipSpace()
-        guard place == bytes.count else { throw Unusual() }
+        guard position == bytes.count else { throw NotCanonical() }
     }
 
-    /// `nil` for `null`, or what `value` reads.
+    /// Reads `null` as `nil`, any other value with `value`.
     mutating func optional<Value>(
-        _ value: (inout JSONReader) throws(Unusual) -> Value
-    ) throws(Unusual) -> Value? {
+        _ value: (inout JSONReader) throws(NotCanonical) -> Value
+    ) throws(NotCanonical) -> Value? {
         skipSpace()
-        guard place < bytes.count, bytes[place] == UInt8(ascii: "n") else { return try value(&self) }
-        try word("null")
+        guard position < bytes.count, bytes[position] == UInt8(ascii: "n") else { return try value(&self) }
+        try literal("null")
         return nil
     }
 
     // MARK: Values
 
-    mutating func bool() throws(Unusual) -> Bool {
+    mutating func bool() throws(NotCanonical) -> Bool {
         skipSpace()
-        guard place < bytes.count else { throw Unusual() }
-        if bytes[place] == UInt8(ascii: "t") {
-            try word("true")
+        guard position < bytes.count else { throw NotCanonical() }
+        if bytes[position] == UInt8(ascii: "t") {
+            try literal("true")
             return true
         }
-        try word("false")
+        try literal("false")
         return false
     }
 
-    mutating func integer() throws(Unusual) -> Int64 {
+    mutating func integer() throws(NotCanonical) -> Int64 {
         skipSpace()
-        let start = place
-        let isNegative = place < bytes.count && bytes[place] == UInt8(ascii: "-")
-        if isNegative { place += 1 }
-        let first = place
+        let start = position
+        let isNegative = position < bytes.count && bytes[position] == UInt8(ascii: "-")
+        if isNegative { position += 1 }
+        let first = position
         var value: Int64 = 0
-        while place < bytes.count, bytes[place] &- UInt8(ascii: "0") < 10 {
-            value = value &* 10 &+ Int64(bytes[place] &- UInt8(ascii: "0"))
-            place += 1
+        while position < bytes.count, bytes[position] &- UInt8(ascii: "0") < 10 {
+            value = value &* 10 &+ Int64(bytes[position] &- UInt8(ascii: "0"))
+            position += 1
         }
-        // Eighteen digits cannot overflow; a zero may not lead; a fraction or exponent is no plain integer.
-        guard (1...18).contains(place - first), place - first == 1 || bytes[first] != UInt8(ascii: "0"),
-            !(place < bytes.count && Self.continuesNumber(bytes[place]))
+        // 18 digits cannot overflow. Leading zeros, fractions and exponents are not handled.
+        guard (1...18).contains(position - first), position - first == 1 || bytes[first] != UInt8(ascii: "0"),
+            !(position < bytes.count && Self.continuesNumber(bytes[position]))
         else {
-            place = start
-            throw Unusual()
+            position = start
+            throw NotCanonical()
         }
         return isNegative ? -value : value
     }
@@ -100,54 +99,54 @@ struct JSONReader {
         byte == UInt8(ascii: ".") || byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E")
     }
 
-    mutating func string() throws(Unusual) -> String {
+    mutating func string() throws(NotCanonical) -> String {
         try expect(UInt8(ascii: "\""))
-        let start = place
-        let run = PlainRun(in: bytes, from: start)
-        place = run.end
-        guard run.end < bytes.count else { throw Unusual() }
+        let start = position
+        let run = UnescapedRun(in: bytes, from: start)
+        position = run.end
+        guard run.end < bytes.count else { throw NotCanonical() }
         switch bytes[run.end] {
         case UInt8(ascii: "\""):
-            place += 1
+            position += 1
             return try run.text(UnsafeBufferPointer(rebasing: bytes[start..<run.end]))
         case UInt8(ascii: "\\"): return try escapedString(from: start)
-        default: throw Unusual()
+        default: throw NotCanonical()
         }
     }
 
-    /// A text in which nothing is escaped, and that is only to be compared.
-    mutating func word() throws(Unusual) -> JSONKey { try key() }
+    /// Reads a string without escapes, for comparison only.
+    mutating func unescapedString() throws(NotCanonical) -> JSONKey { try key() }
 
-    /// A member's key, which has no escapes.
-    private mutating func key() throws(Unusual) -> JSONKey {
+    /// Reads a key without escapes.
+    private mutating func key() throws(NotCanonical) -> JSONKey {
         try expect(UInt8(ascii: "\""))
-        let run = PlainRun(in: bytes, from: place)
-        guard run.end < bytes.count, bytes[run.end] == UInt8(ascii: "\"") else { throw Unusual() }
-        defer { place = run.end + 1 }
-        return JSONKey(UnsafeBufferPointer(rebasing: bytes[place..<run.end]), run)
+        let run = UnescapedRun(in: bytes, from: position)
+        guard run.end < bytes.count, bytes[run.end] == UInt8(ascii: "\"") else { throw NotCanonical() }
+        defer { position = run.end + 1 }
+        return JSONKey(UnsafeBufferPointer(rebasing: bytes[position..<run.end]), run)
     }
 
-    private mutating func escapedString(from start: Int) throws(Unusual) -> String {
-        var text = Array(bytes[start..<place])
-        while place < bytes.count {
-            let byte = bytes[place]
-            place += 1
+    private mutating func escapedString(from start: Int) throws(NotCanonical) -> String {
+        var text = Array(bytes[start..<position])
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
             switch byte {
             case UInt8(ascii: "\""):
-                guard let text = String(validating: text, as: UTF8.self) else { throw Unusual() }
+                guard let text = String(validating: text, as: UTF8.self) else { throw NotCanonical() }
                 return text
             case UInt8(ascii: "\\"): try escape(into: &text)
-            case 0..<0x20: throw Unusual()
+            case 0..<0x20: throw NotCanonical()
             default: text.append(byte)
             }
         }
-        throw Unusual()
+        throw NotCanonical()
     }
 
-    private mutating func escape(into text: inout [UInt8]) throws(Unusual) {
-        guard place < bytes.count else { throw Unusual() }
-        let byte = bytes[place]
-        place += 1
+    private mutating func escape(into text: inout [UInt8]) throws(NotCanonical) {
+        guard position < bytes.count else { throw NotCanonical() }
+        let byte = bytes[position]
+        position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
         case UInt8(ascii: "n"): text.append(0x0a)
@@ -156,20 +155,20 @@ struct JSONReader {
         case UInt8(ascii: "b"): text.append(0x08)
         case UInt8(ascii: "f"): text.append(0x0c)
         case UInt8(ascii: "u"):
-            // Surrogates, in pairs or alone, are the general decoder's.
-            guard let scalar = Unicode.Scalar(try hexadecimal(digits: 4)) else { throw Unusual() }
+            // Surrogates are not handled.
+            guard let scalar = Unicode.Scalar(try hexadecimal(digits: 4)) else { throw NotCanonical() }
             text.append(contentsOf: Array(String(Character(scalar)).utf8))
-        default: throw Unusual()
+        default: throw NotCanonical()
         }
     }
 
-    private mutating func hexadecimal(digits: Int) throws(Unusual) -> UInt32 {
-        guard place + digits <= bytes.count else { throw Unusual() }
+    private mutating func hexadecimal(digits: Int) throws(NotCanonical) -> UInt32 {
+        guard position + digits <= bytes.count else { throw NotCanonical() }
         var value: UInt32 = 0
         for _ in 0..<digits {
-            guard let digit = Hexadecimal.value(bytes[place]) else { throw Unusual() }
+            guard let digit = Hexadecimal.value(bytes[position]) else { throw NotCanonical() }
             value = value << 4 | UInt32(digit)
-            place += 1
+            position += 1
         }
         return value
     }
@@ -177,91 +176,93 @@ struct JSONReader {
     // MARK: Bytes
 
     private mutating func skipSpace() {
-        while place < bytes.count {
-            switch bytes[place] {
-            case 0x20, 0x09, 0x0a, 0x0d: place += 1
+        while position < bytes.count {
+            switch bytes[position] {
+            case 0x20, 0x09, 0x0a, 0x0d: position += 1
             default: return
             }
         }
     }
 
-    private mutating func open(_ bracket: UInt8) throws(Unusual) {
+    private mutating func open(_ bracket: UInt8) throws(NotCanonical) {
         try expect(bracket)
         depth += 1
-        guard depth <= WireCoding.maximumDepth else { throw Unusual() }
+        guard depth <= WireCoding.maximumDepth else { throw NotCanonical() }
     }
 
-    /// Takes `bracket` when it follows at once, as in an empty object.
-    private mutating func closes(_ bracket: UInt8) -> Bool { takes(bracket) }
+    /// Skips `bracket` if it is next, as in an empty object.
+    private mutating func closes(_ bracket: UInt8) -> Bool { tryConsume(bracket) }
 
-    private mutating func takes(_ byte: UInt8) -> Bool {
-        if place < bytes.count, bytes[place] == byte {
-            place += 1
+    private mutating func tryConsume(_ byte: UInt8) -> Bool {
+        if position < bytes.count, bytes[position] == byte {
+            position += 1
             return true
         }
         skipSpace()
-        guard place < bytes.count, bytes[place] == byte else { return false }
-        place += 1
+        guard position < bytes.count, bytes[position] == byte else { return false }
+        position += 1
         return true
     }
 
-    private mutating func expect(_ byte: UInt8) throws(Unusual) {
-        guard takes(byte) else { throw Unusual() }
+    private mutating func expect(_ byte: UInt8) throws(NotCanonical) {
+        guard tryConsume(byte) else { throw NotCanonical() }
     }
 
-    private mutating func word(_ text: StaticString) throws(Unusual) {
+    private mutating func literal(_ text: StaticString) throws(NotCanonical) {
         let count = text.utf8CodeUnitCount
-        guard place + count <= bytes.count,
-            UnsafeBufferPointer(rebasing: bytes[place..<place + count])
+        guard position + count <= bytes.count,
+            UnsafeBufferPointer(rebasing: bytes[position..<position + count])
                 .elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: count))
-        else { throw Unusual() }
-        place += count
+        else { throw NotCanonical() }
+        position += count
     }
 
-    /// The next value's first byte.
-    private mutating func peek() throws(Unusual) -> UInt8 {
+    /// The first byte of the next value.
+    private mutating func peek() throws(NotCanonical) -> UInt8 {
         skipSpace()
-        guard place < bytes.count else { throw Unusual() }
-        return bytes[place]
+        guard position < bytes.count else { throw NotCanonical() }
+        return bytes[position]
     }
 }
 
 extension JSONReader {
-    /// Any value. Numbers that are no plain integers are the general decoder's.
-    mutating func value() throws(Unusual) -> JSONValue {
+    /// Reads any value. Numbers other than integers are not handled.
+    mutating func value() throws(NotCanonical) -> JSONValue {
         switch try peek() {
         case UInt8(ascii: "{"):
             var members: [String: JSONValue] = [:]
-            try object { (reader, key) throws(Unusual) in
-                guard members.updateValue(try reader.value(), forKey: try key.text()) == nil else { throw Unusual() }
+            try object { (reader, key) throws(NotCanonical) in
+                guard members.updateValue(try reader.value(), forKey: try key.text()) == nil else {
+                    throw NotCanonical()
+                }
             }
             return .object(members)
         case UInt8(ascii: "["):
             var elements: [JSONValue] = []
-            try array { (reader) throws(Unusual) in elements.append(try reader.value()) }
+            try array { (reader) throws(NotCanonical) in elements.append(try reader.value()) }
             return .array(elements)
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "t"), UInt8(ascii: "f"): return .bool(try bool())
         case UInt8(ascii: "n"):
-            try word("null")
+            try literal("null")
             return .null
         default: return .int(try integer())
         }
     }
 
-    /// Passes over the member `key`, which nobody reads.
-    mutating func skip(_ key: JSONKey) throws(Unusual) {
+    /// Skips the value of an unknown member.
+    mutating func skip(_ key: JSONKey) throws(NotCanonical) {
         _ = try key.text()
         _ = try value()
     }
 }
 
 extension JSONValue {
-    /// Reads a text without the general decoder, to the same value; `nil` leaves it to that one.
-    static func read(_ text: [UInt8]) -> JSONValue? {
+    /// Decodes `text` without `JSONDecoder`; `nil` when it must be decoded with it.
+    static func fastDecoded(_ text: [UInt8]) -> JSONValue? {
         text.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes)
-            do throws(JSONReader.Unusual) {
+            do throws(JSONReader.NotCanonical) {
                 let value = try reader.value()
                 try reader.end()
                 return value
@@ -272,12 +273,12 @@ extension JSONValue {
     }
 }
 
-/// A member's key, in the bytes it was read from.
+/// A member's key, as a view of the input.
 struct JSONKey {
     private let bytes: UnsafeBufferPointer<UInt8>
-    private let run: PlainRun
+    private let run: UnescapedRun
 
-    fileprivate init(_ bytes: UnsafeBufferPointer<UInt8>, _ run: PlainRun) {
+    fileprivate init(_ bytes: UnsafeBufferPointer<UInt8>, _ run: UnescapedRun) {
         self.bytes = bytes
         self.run = run
     }
@@ -286,16 +287,16 @@ struct JSONKey {
         var text = text
         return text.withUTF8 { text in
             guard text.count == bytes.count else { return false }
-            for place in 0..<bytes.count where bytes[place] != text[place] { return false }
+            for position in 0..<bytes.count where bytes[position] != text[position] { return false }
             return true
         }
     }
 
     static func ~= (name: StaticString, key: JSONKey) -> Bool {
         guard key.bytes.count == name.utf8CodeUnitCount else { return false }
-        for place in 0..<key.bytes.count where key.bytes[place] != name.utf8Start[place] { return false }
+        for position in 0..<key.bytes.count where key.bytes[position] != name.utf8Start[position] { return false }
         return true
     }
 
-    func text() throws(JSONReader.Unusual) -> String { try run.text(bytes) }
+    func text() throws(JSONReader.NotCanonical) -> String { try run.text(bytes) }
 }

@@ -1,4 +1,4 @@
-/// Any JSON value. Integers that fit stay integers, so that ids survive the trip unchanged.
+/// Any JSON value. Integers of 64 bits stay integers, so large ids keep all digits.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -8,7 +8,7 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The member `key` of an object; `nil` for anything else.
+    /// The member `key` of an object; `nil` for any other value.
     package subscript(key: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[key]
@@ -39,10 +39,10 @@ package enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The text, or null.
+    /// `text`, or `null` without one.
     package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 
-    /// `overlay` laid over this value: objects merge member by member, anything else is replaced.
+    /// Merges `overlay` into this value. Objects merge member by member; other values are replaced.
     package func merging(_ overlay: JSONValue) -> JSONValue {
         guard case .object(let base) = self, case .object(let top) = overlay else { return overlay }
         return .object(base.merging(top) { $0.merging($1) })

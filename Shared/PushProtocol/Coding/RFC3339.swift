@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// RFC 3339 times, with or without fractional seconds.
+/// Parses and formats RFC 3339 times, with or without fractional seconds.
 package enum RFC3339 {
     package static func date(from text: String) -> Date? {
         (try? Date(text, strategy: .iso8601))
@@ -9,7 +9,7 @@ package enum RFC3339 {
 
     /// UTC with milliseconds, rounded down: `2026-01-01T00:00:00.000Z`.
     package static func string(from date: Date) -> String {
-        // A date of today does not hold a millisecond exactly, and would be written as the one before.
+        // A `Date` cannot represent every millisecond exactly; without this, some format as the previous one.
         date.addingTimeInterval(0.0000005).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 

@@ -1,23 +1,22 @@
 extension String {
-    /// Whether it has nothing but visible ASCII: no space, no control, nothing to quote or wrap.
+    /// Whether the string has visible ASCII only: no spaces, no control characters.
     package var isVisibleASCII: Bool {
         var text = self
         return text.withUTF8 { text in
-            // Without branches the compiler checks many bytes at once.
+            // A loop without branches is vectorized.
             var others: UInt8 = 0
             for byte in text { others |= byte &- 0x21 < 0x5e ? 0 : 1 }
             return others == 0
         }
     }
 
-    /// Whether it stands in JSON as it is, between quotes.
-    package var isPlainJSON: Bool {
+    /// Whether the string can be written between JSON quotes unchanged.
+    package var needsNoJSONEscaping: Bool {
         var text = self
-        return text.withUTF8 { PlainRun(in: $0, from: 0).end == $0.count }
+        return text.withUTF8 { UnescapedRun(in: $0, from: 0).end == $0.count }
     }
 
-    /// The same in lower case, for what is known to be ASCII; most such texts are in lower case already, and cost
-    /// nothing.
+    /// The string in lower case. Requires ASCII; returns the same string when it is already in lower case.
     package var lowercasedASCII: String {
         var text = self
         let hasUpper = text.withUTF8 { text in

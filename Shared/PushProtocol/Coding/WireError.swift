@@ -1,21 +1,20 @@
-/// Why bytes from outside are not one of our messages. Every case is permanent: the same bytes fail again, so the
-/// message is dead-lettered at once, alone.
+/// The reasons for which a body cannot be decoded. All are permanent: the stage dead-letters the message at once.
 package enum WireError: Error, Equatable, Sendable {
     case tooLarge(bytes: Int, limit: Int)
     case notUTF8(offset: Int)
     case tooDeep(limit: Int)
     case notJSON(String)
-    /// A member is missing; `path` is dotted.
+    /// A member is missing. `path` is dotted.
     case missing(path: String)
-    /// A member has a value that cannot be taken; `problem` says why, without quoting the value.
+    /// A member's value cannot be accepted. `problem` does not quote the value.
     case invalid(path: String, problem: String)
-    /// The message says it is of a version this build does not read.
+    /// The message has a version that this build does not read.
     case unsupportedVersion(Int)
     case unencodable(String)
-    /// The body is not of the routing key that the message came with; the text says how, and quotes neither.
+    /// The body does not match its routing key. The text quotes neither.
     case misrouted(String)
 
-    /// A stable word for headers and metrics.
+    /// A stable code for headers and metrics.
     package var code: String {
         switch self {
         case .tooLarge: "too-large"
@@ -48,7 +47,7 @@ extension WireError: CustomStringConvertible {
 }
 
 extension WireError {
-    /// Translates Foundation's error into a path and a reason that a person can act on.
+    /// Converts Foundation's error to a path and a reason.
     init(_ error: DecodingError) {
         func path(_ keys: [any CodingKey]) -> String {
             keys.isEmpty

@@ -1,24 +1,25 @@
 import Crypto
 
-/// A key that a server or an operator calls with: `hgk_` (so that who scans for lost secrets finds it), an id that may be
-/// known, and 256 random bits.
+/// An API key for a server or an operator: `hgk_`, a public id and 256 random bits. Secret scanners find keys by the
+/// prefix.
+///
 ///
 ///     hgk_4k7v0q2m9x1c_8d5f…(64 hexadecimal digits)
 ///
-/// What is kept of it is its SHA-256. Such a key cannot be guessed, so the slow, salted hashes that passwords need would
-/// make nothing safer and every request dearer. It prints as `‹redacted›`; the text itself is ``secret``.
+/// Only its SHA-256 is stored. A 256-bit random key cannot be guessed, so a slow, salted hash would add cost without
+/// security. It prints as `‹redacted›`; ``secret`` is the text.
 package struct APIKey: Hashable, Sendable {
-    /// The length of the part that may be known.
+    /// The length of the public id.
     package static let idLength = 12
     private static let prefix = "hgk_"
     private static let alphabet = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// What the key is looked up and talked about by: 12 of `a–z`, `0–9`.
+    /// The public id, for look-ups and logs: 12 of `a–z`, `0–9`.
     package let id: String
-    /// The whole key. Never log it, and never keep it.
+    /// The whole key. Never log or store it.
     package let secret: String
 
-    /// Makes a key up. Two never have the same id by chance: there are 36¹² of them.
+    /// Generates a key. There are 36¹² ids.
     package init(using random: inout some RandomNumberGenerator) {
         let id = (0..<Self.idLength).map { _ in Self.alphabet[Int.random(in: 0..<36, using: &random)] }
         self.id = String(decoding: id, as: UTF8.self)
@@ -26,7 +27,7 @@ package struct APIKey: Hashable, Sendable {
         secret = "\(Self.prefix)\(self.id)_\(bytes.withUnsafeBytes { Hexadecimal.text(of: $0) })"
     }
 
-    /// Reads a key; `nil` for what has not the form of one.
+    /// Parses a key; `nil` for any other text.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         let start = Self.prefix.utf8.count
@@ -42,25 +43,25 @@ package struct APIKey: Hashable, Sendable {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
     }
 
-    /// SHA-256 of the whole key: what is kept.
+    /// The SHA-256 of the whole key, for storage.
     package var digest: [UInt8] { Array(SHA256.hash(data: Array(secret.utf8))) }
 
-    /// Whether this is the key whose digest was kept; in constant time.
-    package func isKept(as digest: [UInt8]) -> Bool { SHA256.hash(data: Array(secret.utf8)) == digest }
+    /// Returns whether `digest` is this key's digest, in constant time.
+    package func matches(digest: [UInt8]) -> Bool { SHA256.hash(data: Array(secret.utf8)) == digest }
 
-    /// What a key may be used for.
+    /// An operation that a key may be granted.
     package enum Operation: String, CaseIterable, Sendable, Codable {
-        /// See devices, their tokens masked.
+        /// Read devices, with masked tokens.
         case readDevices = "devices:read"
-        /// Register devices of an app's users, and sign users out of them: for the app's backend.
+        /// Register an app's devices and sign users out; for the app's backend.
         case registerDevices = "devices:register"
-        /// End registrations.
+        /// Deactivate registrations.
         case deactivateDevices = "devices:deactivate"
-        /// Forget users.
+        /// Erase users.
         case eraseUsers = "users:erase"
-        /// See how many devices there are, and how many notifications came of each rule.
+        /// Read counts of devices, and of notifications by rule.
         case readCounts = "counts:read"
-        /// See what was decided about whom, and why.
+        /// Read decisions about users and their reasons.
         case readEvents = "events:read"
     }
 }

@@ -1,6 +1,5 @@
-/// An app's version as it is compared: numbers with dots between them, one to eight of up to nine digits. `2.0` and `2`
-/// are the same, `2.10` comes after `2.9`.
-package struct AppVersion: CheckedText {
+/// A dotted app version of one to eight numbers, compared numerically: `2.0` equals `2`, and `2.10` follows `2.9`.
+package struct AppVersion: ValidatedString {
     package static let rule = "a version is 1–8 numbers of up to 9 digits with dots between them, such as 4.2.1"
 
     package let rawValue: String

@@ -1,5 +1,6 @@
-/// An APNs broadcast channel's id, as APNs gave it out: base64 (`push-protocols` A.11).
-package struct ChannelID: CheckedText {
+/// The id of an APNs broadcast channel, in base64, as APNs returned it on creation (Apple: Sending channel management
+/// requests to APNs).
+package struct ChannelID: ValidatedString {
     package static let rule = "a channel's id is the base64 that APNs gave it when it was created"
 
     package let rawValue: String

@@ -1,29 +1,29 @@
 package import FoundationEssentials
 import Crypto
 
-/// Ids are derived, never drawn: a redelivery makes the same ids again, so every later stage can recognise it.
+/// Deterministic ids: handling a redelivered message again produces the same ids, so later stages can deduplicate.
 package enum DerivedID {
-    /// The namespace of every id made here; a constant of the protocol.
+    /// The namespace of these ids; a constant of the protocol.
     package static let namespace = UUID(uuidString: "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a")!
 
-    /// The id of what one rule says to one recipient about one event.
+    /// The id of one rule's notification to one recipient about one event.
     package static func notification(source: String, event: String, rule: String, recipient: UserID) -> UUID {
         uuid5(namespace, ["notification", source, event, rule, recipient.rawValue])
     }
 
-    /// The id of what a campaign says to one member of its audience.
+    /// The id of a campaign's notification to one member of its audience.
     package static func notification(campaign: UUID, recipient: UserID) -> UUID {
         uuid5(campaign, ["member", recipient.rawValue])
     }
 
-    /// The id of the `index`-th message that carries a rule's notifications for an event.
+    /// The id of the `index`-th message with a rule's notifications about an event.
     package static func message(source: String, event: String, rule: String, index: Int) -> UUID {
         uuid5(namespace, ["message", source, event, rule, String(index)])
     }
 
-    /// The `apns-id` (and FCM's equivalent in our records) of one notification on one device.
+    /// The `apns-id` of one notification on one device. For FCM it is the id in this project's records.
     package static func push(notification: UUID, device: UUID) -> UUID {
-        // Twice as fast as by way of the parts, and made for every target.
+        // Computed for every target; twice as fast as ``uuid5(_:_:)``.
         let between: StaticString = "4:push36:"
         let start = 16 + between.utf8CodeUnitCount
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: start + 36) { text in
@@ -36,20 +36,20 @@ package enum DerivedID {
         }
     }
 
-    /// The id of a registration: it follows from what is registered, so a changed token is another registration.
+    /// The id of a registration. A changed token is a new registration.
     package static func device(
         app: AppID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken
     ) -> UUID {
         uuid5(namespace, ["device", app.rawValue, provider.rawValue, environment.rawValue, token.secret])
     }
 
-    /// The id of the `index`-th message that a stage makes out of the message `cause`.
+    /// The id of the `index`-th message that a stage produces from the message `cause`.
     package static func caused(by cause: UUID, _ what: String, index: Int = 0) -> UUID {
         uuid5(cause, [what, String(index)])
     }
 
-    /// UUID version 5 (RFC 9562 §5.5) of `parts` in `namespace`. The parts are length-prefixed, so that
-    /// `["ab", "c"]` and `["a", "bc"]` differ.
+    /// UUID version 5 (RFC 9562 §5.5) of `parts` in `namespace`. Each part has a length prefix, so `["ab", "c"]` and
+    /// `["a", "bc"]` differ.
     package static func uuid5(_ namespace: UUID, _ parts: [String]) -> UUID {
         var hash = Insecure.SHA1()
         withUnsafeBytes(of: namespace.uuid) { hash.update(bufferPointer: $0) }
@@ -76,7 +76,7 @@ package enum DerivedID {
         }
     }
 
-    /// UUID version 5 of `word`, ended by a NUL, and of the sixteen bytes of each of `ids` in `namespace`.
+    /// UUID version 5 of `word`, a NUL and the 16 bytes of each of `ids`, in `namespace`.
     package static func uuid5(_ namespace: UUID, _ word: String, ids: [UUID]) -> UUID {
         var text: [UInt8] = []
         text.reserveCapacity(16 * (ids.count + 1) + word.utf8.count + 1)

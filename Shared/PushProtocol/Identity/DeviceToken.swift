@@ -1,24 +1,23 @@
 import FoundationEssentials
 
-/// What a provider hands to an app on a device and what addresses a push: an APNs device token (hex) or an FCM
-/// registration token.
+/// A device token: APNs hexadecimal, or an FCM registration token.
 ///
-/// It prints as `‹redacted›` everywhere, so that no log line, error or metric can carry it by accident; the text itself
-/// is ``secret``, and it leaves the registry only inside a ``Push``.
+/// It prints as `‹redacted›`, so logs, errors and metrics cannot contain it. ``secret`` is the text. It leaves the
+/// registry only inside a ``Push``.
 package struct DeviceToken: Hashable, Sendable {
-    /// The token itself. Never log it.
+    /// The token's text. Never log it.
     package let secret: String
 
     package init(secret: String) { self.secret = secret }
 
-    /// The longest accepted token of any provider, in bytes.
+    /// The maximum length of any provider's token, in bytes.
     package static let maximumLength = 4096
 
-    /// A well-formed token of `provider`, normalised as it is stored, or `nil`.
+    /// A well-formed token of `provider` in its stored form, or `nil`.
     ///
-    /// APNs tokens are hex of no fixed length, stored in lower case; device management hands its 32 bytes out in base64,
-    /// which becomes hex here, at the border. FCM tokens are opaque and case-sensitive: visible
-    /// ASCII, never trimmed or re-encoded (`push-protocols` C.1).
+    /// APNs tokens are hexadecimal of variable length, stored in lower case. Device management reports 32 bytes in
+    /// base64, converted to hexadecimal here. FCM tokens are opaque and case-sensitive: visible ASCII, stored
+    /// unchanged (ProviderFacts.md §C.1).
     package init?(_ text: String, for provider: Provider) {
         let bytes = text.utf8
         guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }
@@ -39,7 +38,7 @@ package struct DeviceToken: Hashable, Sendable {
 }
 
 extension DeviceToken {
-    /// The hex form of 32 bytes in base64, which always end in one `=`; `nil` for anything else.
+    /// The hexadecimal form of 32 bytes in base64; `nil` for any other text.
     private static func hex(ofBase64 text: String) -> String? {
         guard text.utf8.count == 44, text.hasSuffix("="), let data = Data(base64Encoded: text), data.count == 32 else {
             return nil

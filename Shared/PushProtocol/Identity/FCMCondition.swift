@@ -1,5 +1,5 @@
-/// A condition of FCM over topics: `'a' in topics && !('b' in topics)` (`push-protocols` B.3).
-package struct FCMCondition: CheckedText {
+/// An FCM condition over topics: `'a' in topics && !('b' in topics)` (Firebase: Send messages to topics).
+package struct FCMCondition: ValidatedString {
     package static let rule =
         "a condition joins at most five FCM topics: 'a' in topics && ('b' in topics || !('c' in topics))"
 
@@ -10,11 +10,12 @@ package struct FCMCondition: CheckedText {
         self.rawValue = rawValue
     }
 
-    /// The most topics one condition may name.
+    /// The maximum number of topics in a condition.
     package static let maximumTopics = 5
     private static let maximumDepth = 32
 
-    /// Whether FCM would read `text`: topics in single quotes, `&&`, `||`, `!` and parentheses, at most five topics.
+    /// Whether `text` is a valid condition: topics in single quotes, `&&`, `||`, `!` and parentheses, at most five
+    /// topics.
     private static func isValid(_ text: String) -> Bool {
         var reader = Reader(rest: Array(text.utf8)[...])
         return reader.expression(depth: 0) && reader.isAtEnd && reader.topics <= maximumTopics
@@ -52,7 +53,7 @@ package struct FCMCondition: CheckedText {
             return FCMTopic(rawValue: name) != nil && take("in ") && take("topics")
         }
 
-        /// Takes `word` when it comes next, after any spaces.
+        /// Skips spaces, then `word` if it is next.
         private mutating func take(_ word: String) -> Bool {
             skipSpaces()
             guard rest.starts(with: word.utf8) else { return false }

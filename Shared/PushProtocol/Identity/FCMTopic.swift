@@ -1,7 +1,7 @@
-/// A topic of FCM, without the `/topics/` that SDKs write before it (`push-protocols` B.3).
-package struct FCMTopic: CheckedText {
+/// An FCM topic, without the `/topics/` prefix of the SDKs (Firebase: Send messages to topics).
+package struct FCMTopic: ValidatedString {
     package static let rule = "an FCM topic is 1–900 characters of a–z, A–Z, 0–9 and - _ . ~ %"
-    /// The longest name, in characters.
+    /// The maximum length, in characters.
     package static let maximumLength = 900
 
     package let rawValue: String
@@ -11,7 +11,8 @@ package struct FCMTopic: CheckedText {
         self.rawValue = rawValue
     }
 
-    /// The alphabet of topics and analytics labels: one or more of `a-z A-Z 0-9 - _ . ~ %`.
+    /// Whether `text` has at least one character, all of `a-z A-Z 0-9 - _ . ~ %`. Applies to topics and analytics
+    /// labels.
     package static func isName(_ text: some StringProtocol) -> Bool {
         !text.isEmpty
             && text.utf8.allSatisfy { byte in

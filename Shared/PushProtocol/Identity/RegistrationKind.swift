@@ -1,9 +1,9 @@
-/// What a token is for: each capability of an app on a device has a token of its own, and a token of one kind is refused
-/// for another (`push-protocols` A.5, C.2).
+/// The purpose of a token. Each capability of an app has its own token, and the provider rejects a token used for
+/// another purpose (ProviderFacts.md §A.5, §C.2).
 package enum RegistrationKind: String, Codable, Hashable, Sendable, CaseIterable {
-    /// APNs: what people see, and background wake-ups.
+    /// APNs: alerts and background notifications.
     case alert
-    /// APNs: PushKit calls.
+    /// APNs: calls through PushKit.
     case voip
     /// APNs: starts a Live Activity.
     case pushToStart = "push-to-start"
@@ -20,12 +20,12 @@ package enum RegistrationKind: String, Codable, Hashable, Sendable, CaseIterable
     case controls
     /// An FCM registration token.
     case fcmToken = "fcm-token"
-    /// A Firebase installation ID, which stands in for the registration token (`push-protocols` B.2).
+    /// A Firebase installation ID, used instead of a registration token (ProviderFacts.md §B.2).
     case fid
-    /// A browser's FCM registration token.
+    /// An FCM registration token of a browser.
     case fcmWeb = "fcm-web"
 
-    /// Who delivers to it.
+    /// The provider of this kind of token.
     package var provider: Provider {
         switch self {
         case .alert, .voip, .pushToStart, .liveActivity, .location, .pushToTalk, .complication, .fileProvider, .mdm,
@@ -35,8 +35,8 @@ package enum RegistrationKind: String, Codable, Hashable, Sendable, CaseIterable
         }
     }
 
-    /// What a token is when nobody says.
-    package static func usual(of provider: Provider) -> RegistrationKind {
+    /// The kind of a token whose registration does not state one.
+    package static func defaultKind(for provider: Provider) -> RegistrationKind {
         switch provider {
         case .apns: .alert
         case .fcm: .fcmToken

@@ -1,13 +1,13 @@
-/// A person, as the upstream services and the bearer tokens name them: opaque, compared byte for byte, at most 256
-/// UTF-8 bytes. It is unique only together with an ``AppID``.
-package struct UserID: CheckedText {
+/// A user, as upstream services and bearer tokens identify them: opaque, compared byte by byte, at most 256 UTF-8
+/// bytes. Unique within an ``AppID``.
+package struct UserID: ValidatedString {
     package static let rule = "a user id is 1–256 bytes without control characters"
-    /// The longest accepted id, in UTF-8 bytes.
+    /// The maximum length, in UTF-8 bytes.
     package static let maximumLength = 256
 
     package let rawValue: String
 
-    /// Fails for an empty id and for one that is too long or holds a control character.
+    /// Returns `nil` for an invalid user id.
     package init?(rawValue: String) {
         guard !rawValue.isEmpty, rawValue.utf8.count <= UserID.maximumLength,
             rawValue.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })

@@ -1,43 +1,43 @@
 package import FoundationEssentials
 
-/// Whom only a provider knows: whoever follows something there. A ``Notification`` to one becomes one push with one target,
-/// and one request reaches all of them (`push-protocols` A.11, B.2, B.3).
+/// A provider-side audience: subscribers of an APNs channel, an FCM topic or a condition. A ``Notification`` to it
+/// becomes one push with one target and one request (ProviderFacts.md §A.11, §B.2, §B.3).
 package struct Broadcast: Hashable, Sendable {
-    /// The notification id of all of it: what its outcome is told under.
+    /// The notification id of the broadcast and its outcome.
     package var notification: UUID
-    package let followed: Followed
+    package let destination: Destination
 
-    package init(notification: UUID, to followed: Followed) {
+    package init(notification: UUID, to destination: Destination) {
         self.notification = notification
-        self.followed = followed
+        self.destination = destination
     }
 
-    /// What is followed.
-    package enum Followed: Hashable, Sendable {
-        /// An APNs broadcast channel, by the id that APNs gave it in one environment.
+    /// A channel, topic or condition.
+    package enum Destination: Hashable, Sendable {
+        /// An APNs broadcast channel, by its id in one environment.
         case channel(ChannelID, ProviderEnvironment)
         case topic(FCMTopic)
         case condition(FCMCondition)
     }
 
     package var provider: Provider {
-        switch followed {
+        switch destination {
         case .channel: .apns
         case .topic, .condition: .fcm
         }
     }
 
     package var environment: ProviderEnvironment {
-        switch followed {
+        switch destination {
         case .channel(_, let environment): environment
         case .topic, .condition: .production
         }
     }
 
-    /// The one target of its push. Its device follows from what is followed, in which app.
+    /// The push's only target. Its device id derives from the destination and the app.
     package func target(in app: AppID, at now: Timestamp) -> Push.Target {
         let (address, name): (Push.Address, String) =
-            switch followed {
+            switch destination {
             case .channel(let channel, _): (.channel, channel.rawValue)
             case .topic(let topic): (.topic, topic.rawValue)
             case .condition(let condition): (.condition, condition.rawValue)
@@ -50,7 +50,7 @@ package struct Broadcast: Hashable, Sendable {
 }
 
 extension Notification {
-    /// The one push that it becomes when it is to a broadcast.
+    /// The push for a notification to a broadcast.
     package func push(to broadcast: Broadcast, at now: Timestamp) -> Push {
         let word = "push.\(broadcast.provider.rawValue).\(broadcast.environment.rawValue)"
         return Push(
@@ -62,12 +62,12 @@ extension Notification {
 
 extension Broadcast: Codable {
     private enum CodingKeys: String, CodingKey { case notification, to, channel, environment, topic, condition }
-    private enum Word: String, Codable { case channel, topic, condition }
+    private enum Kind: String, Codable { case channel, topic, condition }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        let followed: Followed =
-            switch try container.decode(Word.self, forKey: .to) {
+        let destination: Destination =
+            switch try container.decode(Kind.self, forKey: .to) {
             case .channel:
                 .channel(
                     try container.decode(ChannelID.self, forKey: .channel),
@@ -75,22 +75,22 @@ extension Broadcast: Codable {
             case .topic: .topic(try container.decode(FCMTopic.self, forKey: .topic))
             case .condition: .condition(try container.decode(FCMCondition.self, forKey: .condition))
             }
-        self.init(notification: try container.decode(UUID.self, forKey: .notification), to: followed)
+        self.init(notification: try container.decode(UUID.self, forKey: .notification), to: destination)
     }
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(notification, forKey: .notification)
-        switch followed {
+        switch destination {
         case .channel(let channel, let environment):
-            try container.encode(Word.channel, forKey: .to)
+            try container.encode(Kind.channel, forKey: .to)
             try container.encode(channel, forKey: .channel)
             try container.encode(environment, forKey: .environment)
         case .topic(let topic):
-            try container.encode(Word.topic, forKey: .to)
+            try container.encode(Kind.topic, forKey: .to)
             try container.encode(topic, forKey: .topic)
         case .condition(let condition):
-            try container.encode(Word.condition, forKey: .to)
+            try container.encode(Kind.condition, forKey: .to)
             try container.encode(condition, forKey: .condition)
         }
     }

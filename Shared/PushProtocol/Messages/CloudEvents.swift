@@ -1,23 +1,26 @@
 import FoundationEssentials
 
-/// CloudEvents 1.0 over AMQP 0-9-1: structured JSON (`application/cloudevents+json`), and binary mode, in which the
-/// attributes are AMQP headers prefixed `cloudEvents_` or `cloudEvents:` and the body is the data.
+/// Decodes CloudEvents 1.0 over AMQP 0-9-1.
+///
+/// Structured mode is JSON (`application/cloudevents+json`). In binary mode the attributes are AMQP headers prefixed
+/// `cloudEvents_` or `cloudEvents:`, and the body is the data.
 package enum CloudEvents {
-    /// The longest accepted attribute, in UTF-8 bytes.
+    /// The maximum length of an attribute, in UTF-8 bytes.
     package static let maximumAttributeLength = 1024
-    /// The same for `id` and `type`, which travel on as AMQP short strings.
+    /// The maximum length of `id` and `type`, which become AMQP short strings.
     package static let maximumNameLength = WireCoding.maximumShortString
-    /// The deepest nesting of an event's data. Eight levels less than any message may have: on its way a part of the data
-    /// is wrapped in contents, notifications, digests and pushes.
+    /// The maximum nesting of an event's data. Leaves eight levels for the contents, notifications, digests and
+    /// pushes that wrap the data.
     package static let maximumDataDepth = WireCoding.maximumDepth - 8
     package static let structuredContentType = "application/cloudevents+json"
 
-    /// Reads an event from a delivery.
+    /// Decodes an event from a delivery.
+    ///
     ///
     /// - Parameters:
-    ///   - headers: the AMQP headers whose values are text.
-    ///   - contentType: the AMQP content type; it decides between the two modes, and its absence means structured
-    ///     unless binary attributes are there.
+    ///   - headers: the AMQP headers with string values.
+    ///   - contentType: the AMQP content type, which selects the mode. Without it, the mode is structured unless
+    ///     binary attributes are present.
     package static func decode(
         routingKey: String, contentType: String?, headers: [String: String], body: [UInt8]
     ) throws(WireError) -> DomainEvent {

@@ -1,4 +1,4 @@
-/// A column of a table on the wire: a value for each row, or a single one that is every row's.
+/// A table column on the wire: one value a row, or a single value for all rows.
 struct Column<Value: Codable & Equatable & Sendable> {
     private let values: [Value]
 
@@ -7,7 +7,7 @@ struct Column<Value: Codable & Equatable & Sendable> {
         values = isShared ? Array(rows.prefix(1)) : rows
     }
 
-    /// Whether it belongs to a table of so many rows.
+    /// Returns whether the column fits a table of `rows` rows.
     func fits(_ rows: Int) -> Bool { values.count == rows || values.count == 1 }
 
     subscript(row: Int) -> Value { values.count == 1 ? values[0] : values[row] }
@@ -20,41 +20,41 @@ extension Column: Codable {
 }
 
 extension KeyedDecodingContainer {
-    /// Reads a column of a table with so many rows, and refuses one of another length.
+    /// Decodes an optional column and checks its length.
     func decodeIfPresent<Value>(
         _: Column<Value>.Type, forKey key: Key, rows: Int
     ) throws -> Column<Value>? {
         guard let column = try decodeIfPresent(Column<Value>.self, forKey: key) else { return nil }
         guard column.fits(rows) else {
             throw DecodingError.dataCorruptedError(
-                forKey: key, in: self, debugDescription: "there must be one, or as many as devices, \(rows)")
+                forKey: key, in: self, debugDescription: "expected 1 value, or \(rows), one a device")
         }
         return column
     }
 
-    /// The same for a column that every table has.
+    /// Decodes a required column and checks its length.
     func decode<Value>(_: Column<Value>.Type, forKey key: Key, rows: Int) throws -> Column<Value> {
         guard let column = try decodeIfPresent(Column<Value>.self, forKey: key, rows: rows) else {
             throw DecodingError.keyNotFound(
-                key, .init(codingPath: codingPath, debugDescription: "a table has this column"))
+                key, .init(codingPath: codingPath, debugDescription: "this column is required"))
         }
         return column
     }
 }
 
-extension ByteCursor {
-    /// Writes what a ``Column`` with these values in so many rows is. By their places: a row has many parts to copy.
+extension ByteWriter {
+    /// Writes the ``Column`` of these values. Accesses rows by index, because copying one is expensive.
     @inline(__always)
     mutating func column<Value: Equatable>(
-        of rows: Int, _ value: (Int) -> Value, _ write: (inout ByteCursor, Value) -> Void
+        of rows: Int, _ value: (Int) -> Value, _ write: (inout ByteWriter, Value) -> Void
     ) {
         let isShared = (0..<rows).dropFirst().allSatisfy { value($0) == value(0) }
         list(of: isShared ? min(rows, 1) : rows) { json, row in write(&json, value(row)) }
     }
 
-    /// Writes an array with a value for each of so many rows.
+    /// Writes an array with one element a row.
     @inline(__always)
-    mutating func list(of rows: Int, _ write: (inout ByteCursor, Int) -> Void) {
+    mutating func list(of rows: Int, _ write: (inout ByteWriter, Int) -> Void) {
         put("[")
         for row in 0..<rows {
             if row > 0 { put(",") }

@@ -1,28 +1,28 @@
-/// What a notification says, in words that no platform owns. Each sender renders it for its provider; the `apns` and
-/// `fcm` blocks are then laid over the rendering verbatim.
+/// A notification's content, independent of the provider. Senders render it for their provider, then merge the `apns`
+/// or `fcm` block into the result.
 package struct Content: Codable, Hashable, Sendable {
     package var title: String?
     package var subtitle: String?
     package var body: String?
-    /// The number on the app's icon; `0` clears it, absent leaves it. A recipient's own badge wins over this one.
+    /// The number on the app's icon: `0` clears it, absent keeps it. A recipient's badge takes precedence.
     package var badge: Int?
     /// The name of a sound file in the app, or `default`.
     package var sound: String?
-    /// The app's registered category: which actions the notification offers.
+    /// The app's registered category, which defines the notification's actions.
     package var category: String?
-    /// What the platform groups by: APNs `thread-id`.
+    /// The grouping key: APNs `thread-id`.
     package var thread: String?
-    /// Where a tap leads; rendered as the data member `deep_link`.
+    /// The URL that a tap opens, rendered as the data member `deep_link`.
     package var deepLink: String?
-    /// An https URL of a picture.
+    /// The https URL of an image.
     package var image: String?
-    /// The app's own members, delivered under the key `data` (APNs) or as the string map `data` (FCM).
+    /// The app's custom members, under the key `data` (APNs) or as the string map `data` (FCM).
     package var data: [String: JSONValue]?
-    /// Wakes the app and shows nothing.
+    /// A background notification: wakes the app and displays nothing.
     package var silent: Bool
     package var interruptionLevel: InterruptionLevel?
-    /// What the person perceives as one thing: a later notification with the same key replaces the earlier one on
-    /// screen. At most 64 UTF-8 bytes. Absent: the notification id, so that only repeats of itself are replaced.
+    /// A later notification with the same key replaces this one on screen. At most 64 UTF-8 bytes. Absent: the
+    /// notification id, so only a duplicate replaces it.
     package var collapseKey: String?
     package var apns: APNsOverride?
     package var fcm: FCMOverride?
@@ -51,7 +51,7 @@ package struct Content: Codable, Hashable, Sendable {
     }
 }
 
-/// How loudly a notification may interrupt: the values of APNs' `interruption-level`.
+/// The interruption level: the values of APNs' `interruption-level`.
 package enum InterruptionLevel: String, Codable, Hashable, Sendable, CaseIterable {
     case passive
     case active
@@ -59,11 +59,11 @@ package enum InterruptionLevel: String, Codable, Hashable, Sendable, CaseIterabl
     case critical
 }
 
-/// Laid verbatim over what the APNs sender rendered.
+/// Overrides for the APNs request.
 package struct APNsOverride: Codable, Hashable, Sendable {
-    /// `apns-*` request headers, such as `apns-priority`. `authorization` and `apns-id` cannot be set here.
+    /// `apns-*` headers, such as `apns-priority`. `authorization` and `apns-id` cannot be set.
     package var headers: [String: String]?
-    /// Merged into the payload, object by object.
+    /// Merged into the payload.
     package var payload: JSONValue?
 
     package init(headers: [String: String]? = nil, payload: JSONValue? = nil) {
@@ -72,11 +72,11 @@ package struct APNsOverride: Codable, Hashable, Sendable {
     }
 }
 
-/// Laid verbatim over the `message` object that the FCM sender rendered, object by object.
+/// Overrides for FCM's `message` object.
 package struct FCMOverride: Codable, Hashable, Sendable {
-    /// In FCM's own field names, snake_case or lowerCamelCase; never a target.
+    /// FCM fields in snake_case or lowerCamelCase, without a target. Merged into the rendered `message`.
     package var message: JSONValue?
-    /// A dry run: FCM checks the message and its target and delivers nothing. Absent means `false`.
+    /// A dry run: FCM validates the message and its target and delivers nothing. Absent means `false`.
     package var validateOnly: Bool?
 
     package init(message: JSONValue? = nil, validateOnly: Bool? = nil) {

@@ -1,8 +1,8 @@
-/// What becomes of a push when nobody can know whether the provider took it: the connection broke, or the sender died,
-/// after the request had left and before it was answered. Exactly once is on offer nowhere (`push-protocols` §0).
+/// The handling of a push whose result is unknown: the connection broke, or the sender crashed, after the request was
+/// sent and before the response. No provider offers exactly-once delivery (ProviderFacts.md §0).
 package enum DeliveryPolicy: String, Codable, Hashable, Sendable, CaseIterable {
-    /// It is sent again under the same ids, which a phone shows once where the platform replaces by them.
+    /// Sent again with the same ids. The device shows it once where the platform replaces by id.
     case atLeastOnce = "at-least-once"
-    /// It is not sent again, and its outcome is ``Outcome/Answer/unknown(reason:)``.
+    /// Not sent again. The outcome is ``Outcome/Answer/unknown(reason:)``.
     case atMostOnce = "at-most-once"
 }

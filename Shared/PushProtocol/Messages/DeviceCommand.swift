@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// A command to the registry. Exchange `devices`, routing key `command.<verb>.<app>`, or `command.<verb>` of a
-/// publisher that may speak for every app.
+/// A command to the registry. Exchange `devices`, routing key `command.<verb>.<app>`, or `command.<verb>` for
+/// publishers with access to all apps.
 package struct DeviceCommand: WireMessage, Hashable {
     package static let messageType = "heliograph.device-command"
     package static let messageVersion = 1
@@ -17,21 +17,21 @@ package struct DeviceCommand: WireMessage, Hashable {
     }
 
     package enum Command: Hashable, Sendable {
-        /// A user's device has this token now.
-        case register(Registrant)
-        /// This user's device shall hear nothing any more, whatever was registered until `at`; absent: until the
-        /// registry reads it.
+        /// Registers a user's token.
+        case register(RegistrationPayload)
+        /// Unregisters a user's token, for registrations up to `at`; absent: until the registry processes the
+        /// command.
         case unregister(
             user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken, at: Timestamp?)
-        /// A provider said that this registration is gone: deactivate it if it was not taken again after
+        /// Deactivates a registration that a provider reported as gone, unless it was registered again after
         /// `notRegisteredSince` (compare and clear).
         case deactivate(device: UUID, notRegisteredSince: Timestamp, reason: String)
-        /// The provider refused this FID at `at`, and took a registration token of the same installation: the FID is
-        /// suspected.
+        /// Marks a FID as suspect: at `at` the provider rejected it and accepted a registration token of the same
+        /// installation.
         case suspect(device: UUID, at: Timestamp, reason: String)
-        /// The registration lives in the other environment.
+        /// Moves the registration to the other environment.
         case correct(device: UUID, environment: ProviderEnvironment)
-        /// A user joins or leaves a topic or a tag.
+        /// Adds a user to a topic or tag, or removes them.
         case membership(MembershipChange)
     }
 
@@ -67,7 +67,7 @@ extension DeviceCommand.Command: Codable {
             try container.decode(T.self, forKey: key)
         }
         switch try value(.verb, as: Verb.self) {
-        case .register: self = .register(try Registrant(from: decoder))
+        case .register: self = .register(try RegistrationPayload(from: decoder))
         case .unregister:
             self = .unregister(
                 user: try value(.user), provider: try value(.provider), environment: try value(.environment),

@@ -1,34 +1,34 @@
 package import FoundationEssentials
 
-/// What has happened to a registration, or to all of a user's. Exchange `devices`, routing key `event.<past>`. Holds no
-/// token. Published at least once, in the order of what happened to each device; a repeat has the same id.
+/// A change to a registration, or to all of a user's. Exchange `devices`, routing key `event.<change>`. Contains no
+/// token. Published at least once, in order for each device; a duplicate has the same id.
 package struct DeviceEvent: WireMessage, Hashable {
     package static let messageType = "heliograph.device-event"
     package static let messageVersion = 1
 
     package var trace: Trace
     package var app: AppID
-    package var past: Past
-    /// Whose registration it was when it happened.
+    package var change: Change
+    /// The registration's user when the event occurred.
     package var user: UserID
-    /// Absent for ``Past/userErased``.
+    /// Absent for ``Change/userErased``.
     package var device: Device?
-    /// Why, in a few words for people; absent for what needs no reason.
+    /// The reason, as text for people; absent where none is needed.
     package var reason: String?
-    /// When the registry did it.
+    /// When the registry made the change.
     package var at: Timestamp
-    /// Where the user has lost the device: a push to it that was addressed from a registration of up to this moment
-    /// (`registeredAt`) is to be sent no more, wherever it is under way. Every later registration of the device is of a
-    /// later millisecond. Absent where such a push may well reach the right person.
+    /// Pushes addressed from a registration up to this time (`registeredAt`) must no longer be sent to the device.
+    /// Later registrations of the device have a later millisecond. Absent where such pushes may still reach the right
+    /// user.
     package var revokes: Timestamp?
 
     package init(
-        trace: Trace, app: AppID, past: Past, user: UserID, device: Device?, reason: String? = nil, at: Timestamp,
+        trace: Trace, app: AppID, change: Change, user: UserID, device: Device?, reason: String? = nil, at: Timestamp,
         revokes: Timestamp? = nil
     ) {
         self.trace = trace
         self.app = app
-        self.past = past
+        self.change = change
         self.user = user
         self.device = device
         self.reason = reason
@@ -36,23 +36,30 @@ package struct DeviceEvent: WireMessage, Hashable {
         self.revokes = revokes
     }
 
-    /// What happened: the last word of the routing key.
-    package enum Past: String, Codable, Hashable, Sendable, CaseIterable {
-        /// Pushes to the user go to it from now on: it is new, revived, taken over, or described anew.
+    private enum CodingKeys: String, CodingKey {
+        case trace, app
+        case change = "past"
+        case user, device, reason, at, revokes
+    }
+
+    /// The kind of change: the last word of the routing key.
+    package enum Change: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The user receives pushes on it from now on: it was created, reactivated, taken over or updated.
         case registered
-        /// Another token, or another owner, took its place.
+        /// Replaced by another token or another user.
         case replaced
         case signedOut = "signed-out"
-        /// A provider's word ended it.
+        /// Deactivated by a provider's response.
         case deactivated
-        /// It ended here, since it lives in the other environment, where it is `registered`.
+        /// Ended here because it belongs to the other environment, where it is `registered`.
         case corrected
-        /// Not seen for a month, and still sent to; or, `active` no more, for so long that its provider has forgotten it.
+        /// Not seen for a month, but still active; or, without `active`, unused for so long that the provider has
+        /// dropped it.
         case stale
-        /// Its user has more devices than are kept.
+        /// Removed because the user exceeded the device limit.
         case evicted
         case erased
-        /// The user asked to be forgotten: everything that is kept about them is to go.
+        /// The user requested erasure: consumers delete all data about them.
         case userErased = "user-erased"
     }
 
@@ -63,7 +70,7 @@ package struct DeviceEvent: WireMessage, Hashable {
         package var environment: ProviderEnvironment
         package var kind: RegistrationKind
         package var installation: InstallationID?
-        /// Whether pushes go to it for this user after what happened.
+        /// Whether the user receives pushes on it after the change.
         package var active: Bool
 
         package init(
@@ -79,8 +86,8 @@ package struct DeviceEvent: WireMessage, Hashable {
         }
     }
 
-    /// The routing key, `event.<past>`.
-    package var routingKey: String { Self.routingKey(past) }
+    /// The routing key, `event.<change>`.
+    package var routingKey: String { Self.routingKey(change) }
 
-    package static func routingKey(_ past: Past) -> String { "event.\(past.rawValue)" }
+    package static func routingKey(_ change: Change) -> String { "event.\(change.rawValue)" }
 }

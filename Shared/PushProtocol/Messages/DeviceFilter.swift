@@ -1,18 +1,19 @@
-/// Which devices of an audience's members: those for which all that is asked here is known and fits. What is absent is not
-/// asked; an empty list fits nothing; what nobody knows is refused.
+/// Selects devices of an audience. A device matches when all given criteria are known for it and match. Absent
+/// criteria are ignored, an empty list matches nothing, and unknown members are rejected.
 package struct DeviceFilter: Encodable, Hashable, Sendable {
     package var platform: [Platform]?
-    /// Ranges of BCP 47 (RFC 4647 §3.3.1): `de` takes `de` and `de-CH`, not `den`. Case does not matter.
+    /// BCP 47 language ranges (RFC 4647 §3.3.1): `de` matches `de` and `de-CH`, not `den`. Case-insensitive.
     package var locale: [String]?
-    /// IANA names, such as `Europe/Zurich`.
+    /// IANA time zones, such as `Europe/Zurich`.
     package var timeZone: [String]?
-    package var appVersion: Versions?
-    /// When the device last registered, which apps do at each launch.
-    package var lastSeen: Moments?
+    package var appVersion: VersionRange?
+    /// The device's last registration. Apps register at each launch.
+    package var lastSeen: TimeRange?
 
     package init(
-        platform: [Platform]? = nil, locale: [String]? = nil, timeZone: [String]? = nil, appVersion: Versions? = nil,
-        lastSeen: Moments? = nil
+        platform: [Platform]? = nil, locale: [String]? = nil, timeZone: [String]? = nil,
+        appVersion: VersionRange? = nil,
+        lastSeen: TimeRange? = nil
     ) {
         self.platform = platform
         self.locale = locale
@@ -21,18 +22,18 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
         self.lastSeen = lastSeen
     }
 
-    /// What a device is, as far as its registration tells.
+    /// The platform, as far as the registration states it.
     package enum Platform: String, Codable, Hashable, Sendable, CaseIterable {
-        /// Registered with APNs, or with FCM as an app that says it runs on iOS.
+        /// Registered with APNs, or with FCM as `ios`.
         case apple
-        /// Registered with FCM as another app.
+        /// Registered with FCM by any other app.
         case android
         /// Registered with FCM by a browser.
         case web
     }
 
-    /// From `from`, itself included, until `until`, itself excluded; absent: without that bound.
-    package struct Versions: Encodable, Hashable, Sendable {
+    /// Versions from `from` (inclusive) until `until` (exclusive). An absent bound is open.
+    package struct VersionRange: Encodable, Hashable, Sendable {
         package var from: AppVersion?
         package var until: AppVersion?
 
@@ -42,8 +43,8 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
         }
     }
 
-    /// From `after`, itself included, until `before`, itself excluded; absent: without that bound.
-    package struct Moments: Encodable, Hashable, Sendable {
+    /// Times from `after` (inclusive) until `before` (exclusive). An absent bound is open.
+    package struct TimeRange: Encodable, Hashable, Sendable {
         package var after: Timestamp?
         package var before: Timestamp?
 
@@ -58,32 +59,32 @@ extension DeviceFilter: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case platform, locale, timeZone, appVersion, lastSeen }
 
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(exactly: CodingKeys.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             platform: try container.decodeIfPresent([Platform].self, forKey: .platform),
             locale: try container.decodeIfPresent([String].self, forKey: .locale),
             timeZone: try container.decodeIfPresent([String].self, forKey: .timeZone),
-            appVersion: try container.decodeIfPresent(Versions.self, forKey: .appVersion),
-            lastSeen: try container.decodeIfPresent(Moments.self, forKey: .lastSeen))
+            appVersion: try container.decodeIfPresent(VersionRange.self, forKey: .appVersion),
+            lastSeen: try container.decodeIfPresent(TimeRange.self, forKey: .lastSeen))
     }
 }
 
-extension DeviceFilter.Versions: Decodable {
+extension DeviceFilter.VersionRange: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case from, until }
 
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(exactly: CodingKeys.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             from: try container.decodeIfPresent(AppVersion.self, forKey: .from),
             until: try container.decodeIfPresent(AppVersion.self, forKey: .until))
     }
 }
 
-extension DeviceFilter.Moments: Decodable {
+extension DeviceFilter.TimeRange: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case after, before }
 
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(exactly: CodingKeys.self)
+        let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
         self.init(
             after: try container.decodeIfPresent(Timestamp.self, forKey: .after),
             before: try container.decodeIfPresent(Timestamp.self, forKey: .before))

@@ -1,4 +1,4 @@
-/// On what an app runs that is registered with FCM, which delivers to both. Spelled as the mobile clients spell it.
+/// The platform of an app registered with FCM, spelled as mobile clients spell it.
 package enum DevicePlatform: String, Codable, Hashable, Sendable, CaseIterable {
     case ios
     case android

@@ -1,8 +1,7 @@
 package import FoundationEssentials
 
-/// What happened, in an upstream service's words: a CloudEvents 1.0 event. Addressed to nobody. Exchange `events`,
-/// routing key `<app>.<event type>`; the routing key's first word is the authority for the app, because the broker
-/// itself holds each publisher to it.
+/// A CloudEvents 1.0 event of an upstream service. Exchange `events`, routing key `<app>.<event type>`. The first
+/// word determines the app, because the broker restricts each publisher to its app.
 package struct DomainEvent: Hashable, Sendable {
     package var app: AppID
     package var id: String
@@ -11,7 +10,7 @@ package struct DomainEvent: Hashable, Sendable {
     package var subject: String?
     package var time: Date?
     package var traceparent: String?
-    /// CloudEvents extension `expirytime`: after it nobody is to be told.
+    /// CloudEvents extension `expirytime`: no notification is sent after it.
     package var expiresAt: Date?
     package var data: JSONValue
 

@@ -1,11 +1,11 @@
-/// That a user joins or leaves a group: the members of the commands `subscribe` and `unsubscribe` (with `topic`), `tag`
-/// and `untag` (with `tag`).
+/// Adds a user to a group or removes them: the members of the commands `subscribe` and `unsubscribe` (with `topic`),
+/// `tag` and `untag` (with `tag`).
 package struct MembershipChange: Hashable, Sendable {
     package var user: UserID
     package var group: UserGroup
     package var joins: Bool
-    /// When it was decided, by the publisher's clock; what is known to be later is not undone by it. Absent, or in the
-    /// future: when the registry reads it.
+    /// When the change was made, by the publisher's clock. Later changes take precedence. Absent or in the future:
+    /// when the registry processes the command.
     package var at: Timestamp?
 
     package init(user: UserID, group: UserGroup, joins: Bool, at: Timestamp? = nil) {
@@ -36,7 +36,7 @@ extension MembershipChange {
         case .tag, .untag: group = .tag(try container.decode(GroupName.self, forKey: .tag))
         case .register, .unregister, .deactivate, .suspect, .correct:
             throw DecodingError.dataCorruptedError(
-                forKey: .verb, in: container, debugDescription: "it is about a registration, not about a group")
+                forKey: .verb, in: container, debugDescription: "it changes a registration, not a group")
         }
         joins = verb == .subscribe || verb == .tag
         user = try container.decode(UserID.self, forKey: .user)

@@ -1,30 +1,30 @@
 import FoundationEssentials
 
 extension Notification {
-    /// Reads a notification to recipients without the general decoder; see ``OrderedMembers``. Audiences,
-    /// broadcasts and scopes are left to that one.
-    package static func read(_ body: [UInt8]) -> Self? {
-        CanonicalScan.read(body) { (scan) throws(JSONReader.Unusual) in try Notification(&scan) }
+    /// Decodes a notification to recipients without `JSONDecoder`; see ``SortedObjectReader``. Returns `nil` for
+    /// audiences, broadcasts and scopes.
+    package static func fastDecoded(_ body: [UInt8]) -> Self? {
+        CanonicalJSONReader.read(body) { (scan) throws(JSONReader.NotCanonical) in try Notification(&scan) }
     }
 
-    private init(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
-        var members = try OrderedMembers(&scan)
+    private init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
+        var members = try SortedObjectReader(&scan)
         try members.require(#""app":"#, &scan)
-        guard let app = AppID(rawValue: try scan.text()) else { throw JSONReader.Unusual() }
-        try members.refuse(#""audience":"#, &scan)
-        try members.refuse(#""broadcast":"#, &scan)
+        guard let app = AppID(rawValue: try scan.text()) else { throw JSONReader.NotCanonical() }
+        try members.requireAbsent(#""audience":"#, &scan)
+        try members.requireAbsent(#""broadcast":"#, &scan)
         try members.require(#""content":"#, &scan)
-        let content = try scan.reading { (reader) throws(JSONReader.Unusual) in try Content(&reader) }
+        let content = try scan.withJSONReader { (reader) throws(JSONReader.NotCanonical) in try Content(&reader) }
         let delivery: DeliveryPolicy? =
-            try members.find(#""delivery":"#, &scan) ? try scan.optionalWord(DeliveryPolicy.self) : nil
+            try members.find(#""delivery":"#, &scan) ? try scan.optionalEnumValue(DeliveryPolicy.self) : nil
         let expiresAt = try members.find(#""expiresAt":"#, &scan) ? try scan.optionalInteger() : nil
         try members.require(#""lane":"#, &scan)
-        let lane = try scan.word(Lane.self)
+        let lane = try scan.enumValue(Lane.self)
         try members.require(#""recipients":"#, &scan)
-        let recipients = try scan.elements { (scan) throws(JSONReader.Unusual) in try Recipient(&scan) }
+        let recipients = try scan.elements { (scan) throws(JSONReader.NotCanonical) in try Recipient(&scan) }
         try members.require(#""rule":"#, &scan)
         let rule = try scan.text()
-        try members.refuse(#""scope":"#, &scan)
+        try members.requireAbsent(#""scope":"#, &scan)
         try members.require(#""trace":"#, &scan)
         let trace = try Trace(&scan)
         try members.end(&scan, ofType: #""heliograph.notification""#, upToVersion: Self.messageVersion)
@@ -35,13 +35,13 @@ extension Notification {
 }
 
 extension Notification.Recipient {
-    fileprivate init(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
-        var members = try OrderedMembers(&scan)
+    fileprivate init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
+        var members = try SortedObjectReader(&scan)
         let badge = try members.find(#""badge":"#, &scan) ? try scan.optionalInteger() : nil
         try members.require(#""notification":"#, &scan)
         let notification = try scan.uuid()
         try members.require(#""user":"#, &scan)
-        guard let user = UserID(rawValue: try scan.text()) else { throw JSONReader.Unusual() }
+        guard let user = UserID(rawValue: try scan.text()) else { throw JSONReader.NotCanonical() }
         try members.end(&scan)
         self.init(user: user, notification: notification, badge: badge.map(Int.init))
     }

@@ -1,34 +1,33 @@
 package import FoundationEssentials
 
-/// What rules decided: these users of one app, or this audience, shall hear this. Addressed to users; who their devices
-/// are is the registry's knowledge. Exchange `notifications`, routing key `<lane>.<app>`.
+/// A decision of rules to notify users of one app, an audience or a broadcast. Exchange `notifications`, routing key
+/// `<lane>.<app>`. The registry resolves users to devices.
 package struct Notification: WireMessage, Hashable {
     package static let messageType = "heliograph.notification"
     package static let messageVersion = 1
-    /// The most recipients one message may carry.
+    /// The maximum number of recipients in one message.
     package static let maximumRecipients = 500
 
     package var trace: Trace
     package var app: AppID
-    /// The rule that spoke, for explanations and metrics.
+    /// The rule's name, for explanations and metrics.
     package var rule: String
     package var lane: Lane
     package var content: Content
-    /// After this moment nobody is told any more; absent: the provider's own storage rules.
+    /// Not sent after this time; absent: the provider's storage limits apply.
     package var expiresAt: Timestamp?
     /// Absent: at least once.
     package var delivery: DeliveryPolicy?
-    /// Of the APNs registrations, only those of this scope: the id of one Live Activity, say, as the app registered it.
-    /// Absent: of any, and of none.
+    /// Limits APNs registrations to this scope, such as the id of one Live Activity. Absent: any scope, or none.
     package var scope: String?
-    /// Empty when there is an audience or a broadcast.
+    /// Empty for an audience or a broadcast.
     package var recipients: [Recipient]
-    /// Instead of recipients. What is told to an audience goes through the bulk lane, whatever ``lane`` says.
+    /// Replaces recipients. An audience is sent in the bulk lane, regardless of ``lane``.
     package var audience: Audience?
-    /// Instead of both.
+    /// Replaces recipients and audience.
     package var broadcast: Broadcast?
 
-    /// The longest scope, in characters, as of a registration's.
+    /// The maximum length of a scope, in characters.
     package static let maximumScope = 128
 
     package var nestedContent: Content? { content }
@@ -51,12 +50,12 @@ package struct Notification: WireMessage, Hashable {
         self.broadcast = broadcast
     }
 
-    /// One user, and the id of what this user is told.
+    /// A user and their notification id.
     package struct Recipient: Codable, Hashable, Sendable {
         package var user: UserID
-        /// The notification id: one per event, rule and user (``DerivedID``).
+        /// The notification id, derived from event, rule and user (``DerivedID``).
         package var notification: UUID
-        /// This user's own badge, winning over the content's.
+        /// The user's badge, which takes precedence over the content's.
         package var badge: Int?
 
         package init(user: UserID, notification: UUID, badge: Int? = nil) {
@@ -68,7 +67,7 @@ package struct Notification: WireMessage, Hashable {
 }
 
 extension Notification {
-    /// Refuses what is to nobody, and what is to more than one of recipients, an audience and a broadcast.
+    /// Throws unless the notification has exactly one of recipients, audience and broadcast.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let audience = try container.decodeIfPresent(Audience.self, forKey: .audience)
@@ -81,7 +80,7 @@ extension Notification {
         guard isNamed || recipients.isEmpty, audience == nil || broadcast == nil else {
             throw DecodingError.dataCorruptedError(
                 forKey: audience == nil ? .broadcast : .audience, in: container,
-                debugDescription: "a notification has recipients, an audience or a broadcast, and one of them only")
+                debugDescription: "expected exactly one of recipients, audience and broadcast")
         }
         self.init(
             trace: try container.decode(Trace.self, forKey: .trace),

@@ -1,11 +1,12 @@
 package import FoundationEssentials
 
-/// Notifications that are not to be sent any more. Exchange `notifications`, routing key `revoked.<app>`; every sender
-/// process reads it from the stream ``StreamName/senderRevocations``. Published at least once; a repeat does no harm.
+/// Revoked notifications, which senders must not send. Exchange `notifications`, routing key `revoked.<app>`. Every
+/// sender process reads it from the stream ``StreamName/senderRevocations``. Published at least once; duplicates are
+/// harmless.
 package struct NotificationRevocation: WireMessage, Hashable {
     package static let messageType = "heliograph.notification-revocation"
     package static let messageVersion = 1
-    /// The most notifications that one message may name.
+    /// The maximum number of notifications in one message.
     package static let maximumNotifications = 500
 
     package var trace: Trace
@@ -23,19 +24,20 @@ package struct NotificationRevocation: WireMessage, Hashable {
     }
 }
 
-/// One message of the stream ``StreamName/senderRevocations``.
+/// A message of the stream ``StreamName/senderRevocations``.
 package enum SenderRevocation: Hashable, Sendable {
     case device(DeviceEvent)
     case notifications(NotificationRevocation)
 
-    /// Reads a body by its member `type`.
+    /// Decodes a body by its member `type`.
     ///
-    /// - Throws: a ``WireError`` for a body that is neither, or newer than this build.
+    ///
+    /// - Throws: ``WireError`` for any other type, or a version newer than this build.
     package init(wireBody body: [UInt8]) throws(WireError) {
         do throws(WireError) {
             self = .device(try .decode(wireBody: body))
         } catch .invalid(path: "type", _) {
-            // Nearly every message is a device event, so that only the others are read twice.
+            // Tries device events first, because nearly all messages are.
             self = .notifications(try .decode(wireBody: body))
         }
     }

@@ -1,11 +1,13 @@
 extension Outcomes {
     private enum CodingKeys: String, CodingKey {
-        case trace, app, origin, environment, lane, pulse, outcomes, accepted
+        case trace, app, origin, environment, lane
+        case routeHealth = "pulse"
+        case outcomes, accepted
     }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        let accepted = try container.decodeIfPresent(Acceptances.self, forKey: .accepted)
+        let accepted = try container.decodeIfPresent(AcceptedTable.self, forKey: .accepted)
         let listed =
             accepted == nil
             ? try container.decode([Outcome].self, forKey: .outcomes)
@@ -16,7 +18,7 @@ extension Outcomes {
             origin: try container.decode(Origin.self, forKey: .origin),
             environment: try container.decodeIfPresent(ProviderEnvironment.self, forKey: .environment),
             lane: try container.decode(Lane.self, forKey: .lane),
-            pulse: try container.decodeIfPresent(LanePulse.self, forKey: .pulse),
+            routeHealth: try container.decodeIfPresent(RouteHealth.self, forKey: .routeHealth),
             outcomes: (listed ?? []) + (accepted?.outcomes ?? []))
     }
 
@@ -27,8 +29,8 @@ extension Outcomes {
         try container.encode(origin, forKey: .origin)
         try container.encodeIfPresent(environment, forKey: .environment)
         try container.encode(lane, forKey: .lane)
-        try container.encodeIfPresent(pulse, forKey: .pulse)
-        if let accepted = Acceptances(outcomes) {
+        try container.encodeIfPresent(routeHealth, forKey: .routeHealth)
+        if let accepted = AcceptedTable(outcomes) {
             try container.encode(accepted, forKey: .accepted)
         } else {
             try container.encode(outcomes, forKey: .outcomes)

@@ -1,11 +1,12 @@
 import FoundationEssentials
 
 extension Outcomes {
-    /// The bytes of the general encoder, without it. What travels with a pulse is rare, and left to that one.
-    package func written() -> [UInt8]? {
-        guard pulse == nil else { return nil }
-        if Acceptances.hold(outcomes) { return writtenAcceptances() }
-        var json = JSONOutput(capacity: 320 + 280 * outcomes.count)
+    /// Encodes without `JSONEncoder`, to the same bytes. Returns `nil` for messages with `routeHealth`, which are
+    /// rare.
+    package func fastEncoded() -> [UInt8]? {
+        guard routeHealth == nil else { return nil }
+        if AcceptedTable.canRepresent(outcomes) { return fastEncodedTable() }
+        var json = JSONByteWriter(capacity: 320 + 280 * outcomes.count)
         json.raw(#"{"app":"#)
         json.string(app.rawValue)
         if let environment {
@@ -33,22 +34,22 @@ extension Outcomes {
 }
 
 extension Outcomes {
-    /// As ``written()``, for a table of acceptances; `nil` where something in its texts has to be escaped.
-    private func writtenAcceptances() -> [UInt8]? {
-        guard trace.isPlain else { return nil }
-        var limit = 512 + app.rawValue.utf8.count + trace.length
+    /// Encodes the table form. Returns `nil` when a string needs escaping.
+    private func fastEncodedTable() -> [UInt8]? {
+        guard trace.needsNoEscaping else { return nil }
+        var limit = 512 + app.rawValue.utf8.count + trace.byteCount
         var isNamed = false
-        for place in outcomes.indices {
-            // What each takes at most, but for a name that is no id.
+        for position in outcomes.indices {
+            // The maximum size of a row, without a message id that is not a UUID.
             limit += 3 * 39
-            guard let name = outcomes[place].providerName else { continue }
+            guard let name = outcomes[position].providerMessageID else { continue }
             isNamed = true
-            // An id has nothing to escape.
+            // A UUID needs no escaping.
             guard name.id == nil else { continue }
-            guard name.text.isPlainJSON else { return nil }
+            guard name.text.needsNoJSONEscaping else { return nil }
             limit += name.text.utf8.count
         }
-        return ByteCursor.bytes(atMost: limit) { json in
+        return ByteWriter.bytes(atMost: limit) { json in
             json.put(#"{"accepted":{"at":"#)
             json.put(outcomes[0].at.milliseconds)
             outcomes.withUnsafeBufferPointer { outcomes in
@@ -58,7 +59,7 @@ extension Outcomes {
                 }
                 if isNamed {
                     json.put(#","ids":"#)
-                    json.list(of: outcomes.count) { json, row in json.put(outcomes[row].providerName) }
+                    json.list(of: outcomes.count) { json, row in json.put(outcomes[row].providerMessageID) }
                 }
                 json.put(#","notifications":"#)
                 json.column(of: outcomes.count, { outcomes[$0].notification }) { json, id in
@@ -84,15 +85,15 @@ extension Outcomes {
     }
 }
 
-extension ByteCursor {
-    fileprivate mutating func put(_ name: ProviderName?) {
+extension ByteWriter {
+    fileprivate mutating func put(_ name: ProviderMessageID?) {
         guard let name else { return put("null") }
         if let id = name.id { put(quoted: id, .lower) } else { put(quoted: name.text) }
     }
 }
 
 extension Outcome {
-    fileprivate func write(to json: inout JSONOutput) {
+    fileprivate func write(to json: inout JSONByteWriter) {
         json.raw(#"{"answer":"#)
         answer.write(to: &json)
         json.raw(#","at":"#)
@@ -121,7 +122,7 @@ extension Outcome {
 }
 
 extension Outcome.Answer {
-    fileprivate func write(to json: inout JSONOutput) {
+    fileprivate func write(to json: inout JSONByteWriter) {
         json.raw(#"{"disposition":"#)
         json.string(disposition.rawValue)
         switch self {
@@ -144,7 +145,7 @@ extension Outcome.Answer {
     }
 }
 
-extension JSONOutput {
+extension JSONByteWriter {
     mutating func member(_ name: StaticString, _ value: String) {
         raw(name)
         string(value)

@@ -1,15 +1,17 @@
 package import FoundationEssentials
 
-/// What became of the targets of a push, in batches of one disposition. Exchange `outcomes`, routing key
-/// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device. What was
-/// accepted in another environment than the push was for has a batch of its own: `<origin>.accepted.elsewhere`. The same batch
-/// has the pushes that a fallback token took in place of a FID.
+/// The outcomes of a push's targets, in batches of one disposition. Exchange `outcomes`, routing key
+/// `<origin>.<disposition>`. The origin is the provider, or `registry` for users without a device.
 ///
-/// On the wire acceptances that have a device, no registration time and one moment in common are a table, the member
-/// `accepted`: `at`, and the columns `devices`, `ids` and `notifications`, the last with a single one where all have the
-/// same. Everything else is the list `outcomes`. Version 1 had the list only.
+/// Two kinds of acceptances have batches of their own, `<origin>.accepted.elsewhere`: those in an environment other
+/// than the push's, and those through a FID's fallback token.
 ///
-/// A batch without outcomes, `<origin>.misconfigured`, is a sender's word about its lane alone: see ``LanePulse/storm``.
+/// On the wire, acceptances with a device, no registration time and one common time are a table, the member
+/// `accepted`: `at` and the columns `devices`, `ids` and `notifications`. The last has one value where all rows share
+/// it. All other outcomes are the list `outcomes`. Version 1 had only the list.
+///
+/// A batch `<origin>.misconfigured` without outcomes reports a bad-token spike on the sender's route; see
+/// ``RouteHealth/badTokenSpike``.
 package struct Outcomes: WireMessage, Hashable {
     package static let messageType = "heliograph.outcomes"
     package static let messageVersion = 2
@@ -17,27 +19,28 @@ package struct Outcomes: WireMessage, Hashable {
     package var trace: Trace
     package var app: AppID
     package var origin: Origin
-    /// Absent when the registry answers.
+    /// Absent for outcomes of the registry.
     package var environment: ProviderEnvironment?
     package var lane: Lane
-    /// With evidence against tokens, and where a storm is told, how the sender's lane fares; absent otherwise.
-    package var pulse: LanePulse?
+    /// The health of the sender's route. Present with evidence against tokens and with a bad-token spike. Encoded as
+    /// `pulse`.
+    package var routeHealth: RouteHealth?
     package var outcomes: [Outcome]
 
     package init(
         trace: Trace, app: AppID, origin: Origin, environment: ProviderEnvironment?, lane: Lane,
-        pulse: LanePulse? = nil, outcomes: [Outcome]
+        routeHealth: RouteHealth? = nil, outcomes: [Outcome]
     ) {
         self.trace = trace
         self.app = app
         self.origin = origin
         self.environment = environment
         self.lane = lane
-        self.pulse = pulse
+        self.routeHealth = routeHealth
         self.outcomes = outcomes
     }
 
-    /// Who speaks: a provider through its sender, or the registry.
+    /// The source of an outcome: a provider, through its sender, or the registry.
     package enum Origin: String, Codable, Hashable, Sendable, CaseIterable {
         case apns
         case fcm
@@ -52,28 +55,29 @@ package struct Outcomes: WireMessage, Hashable {
     }
 }
 
-/// What became of one notification on one device. A provider's rejection is a value; it is never an error.
+/// The outcome of one notification on one device. A provider's rejection is a value, never an error.
 package struct Outcome: Codable, Hashable, Sendable {
     package var notification: UUID
     /// The registration; absent when the user has none.
     package var device: UUID?
     package var answer: Answer
-    /// When the answer was known; of acceptances that leave together, the last of theirs.
+    /// When the outcome was known. Acceptances in one message share the time of the last.
     package var at: Timestamp
-    /// The registration time the push was addressed with, which is evidence: absent without a device, and of what was
-    /// accepted where it was to be sent.
+    /// The registration time that the push was addressed with. Absent without a device, and for acceptances in the
+    /// push's own environment.
     package var registeredAt: Timestamp?
-    /// The environment whose provider took it, where that is not the push's own: the registration is misplaced.
+    /// The environment that accepted the push, if other than the push's: the registration is stored with the wrong
+    /// one.
     package var elsewhere: ProviderEnvironment?
-    /// The provider's reason against a FID that it does not know. With an acceptance, the provider took the fallback
-    /// token; with any other answer, no token helped. Absent for every other address.
+    /// The provider's reason for rejecting a FID. With an acceptance, the provider accepted the fallback token. With
+    /// any other answer, no token was accepted. Absent for other addresses.
     package var refusedFID: String?
-    /// Of refusals: the owner of the registration, where it is established; see ``Push/Target/owner``.
-    package var owner: OwnerKey?
+    /// On rejections: the user of an established registration; see ``Push/Target/owner``.
+    package var owner: UserHash?
 
     package init(
         notification: UUID, device: UUID?, answer: Answer, at: Timestamp, registeredAt: Timestamp?,
-        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, owner: OwnerKey? = nil
+        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, owner: UserHash? = nil
     ) {
         self.notification = notification
         self.device = device
@@ -85,24 +89,23 @@ package struct Outcome: Codable, Hashable, Sendable {
         self.owner = owner
     }
 
-    /// The one answer. `reason` is the provider's own word (`BadTopic`, `SENDER_ID_MISMATCH`) or ours.
+    /// The answer for a target. `reason` is the provider's code (`BadTopic`, `SENDER_ID_MISMATCH`) or this project's.
     package enum Answer: Hashable, Sendable {
-        /// The provider took it. Accepted is not delivered. `id` is the provider's name for it.
-        case accepted(id: ProviderName?)
-        /// The provider says this token is gone, since the given moment where it tells one.
+        /// Accepted by the provider, which is not delivered. `id` is the provider's message id.
+        case accepted(id: ProviderMessageID?)
+        /// The provider reports the token as gone, with the time if it gives one.
         case unregistered(since: Timestamp?, reason: String)
-        /// Never deliverable as it is; nothing is known against the token, unless `suspectToken` says that the reason
-        /// may be about the token (wrong environment or app, or malformed).
+        /// Permanently rejected. `suspectToken`: the token may be the cause (wrong environment or app, or malformed).
         case rejected(reason: String, suspectToken: Bool)
-        /// Refused for its rate and given up because it would be too late.
+        /// Rate-limited until it would have been too late.
         case throttled(reason: String)
-        /// Our credentials or configuration are at fault; nothing is known about the token.
+        /// Rejected because of our credentials or configuration. Says nothing about the token.
         case misconfigured(reason: String)
-        /// Too late to be worth anything.
+        /// Expired before it was sent.
         case expired
-        /// Deliberately not sent: `unconfigured`, `no-device`, `revoked` (the user has lost the device since).
+        /// Not sent on purpose: `unconfigured`, `no-device`, `revoked` (the user no longer has the device).
         case skipped(reason: String)
-        /// Perhaps taken, perhaps not, and not sent again: the push was to be sent at most once.
+        /// Possibly accepted, and not sent again: the push was to be sent at most once.
         case unknown(reason: String)
     }
 }
@@ -136,7 +139,7 @@ extension Outcome.Answer: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func reason() throws -> String { try container.decode(String.self, forKey: .reason) }
         switch try container.decode(Disposition.self, forKey: .disposition) {
-        case .accepted: self = .accepted(id: try container.decodeIfPresent(ProviderName.self, forKey: .id))
+        case .accepted: self = .accepted(id: try container.decodeIfPresent(ProviderMessageID.self, forKey: .id))
         case .unregistered:
             self = .unregistered(
                 since: try container.decodeIfPresent(Timestamp.self, forKey: .since), reason: try reason())

@@ -24,7 +24,7 @@ extension Push {
         try container.encode(provider, forKey: .provider)
         try container.encode(environment, forKey: .environment)
         try container.encode(lane, forKey: .lane)
-        try container.encode(given, forKey: .content)
+        try container.encode(storage, forKey: .content)
         try container.encodeIfPresent(expiresAt, forKey: .expiresAt)
         try container.encodeIfPresent(delivery, forKey: .delivery)
         try container.encode(PushTargets(targets: targets), forKey: .targets)

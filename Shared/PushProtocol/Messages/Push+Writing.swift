@@ -1,19 +1,18 @@
 import FoundationEssentials
 
 extension Push {
-    /// The bytes of the general encoder, without it but for the content, of which there is one to many targets; `nil` where
-    /// something in its other texts has to be escaped.
-    package func written() -> [UInt8]? {
-        guard trace.isPlain, let content = try? WireCoding.encode(content) else { return nil }
-        var limit = 512 + app.rawValue.utf8.count + trace.length + content.count
+    /// Encodes without `JSONEncoder`, except for the content. Returns `nil` when any other string needs escaping.
+    package func fastEncoded() -> [UInt8]? {
+        guard trace.needsNoEscaping, let content = try? WireCoding.encode(content) else { return nil }
+        var limit = 512 + app.rawValue.utf8.count + trace.byteCount + content.count
         for target in targets {
-            guard target.token.secret.isPlainJSON else { return nil }
-            limit += Target.limit + target.token.secret.utf8.count
+            guard target.token.secret.needsNoJSONEscaping else { return nil }
+            limit += Target.maximumEncodedSize + target.token.secret.utf8.count
             guard let fallback = target.fallback?.secret else { continue }
-            guard fallback.isPlainJSON else { return nil }
+            guard fallback.needsNoJSONEscaping else { return nil }
             limit += fallback.utf8.count
         }
-        return ByteCursor.bytes(atMost: limit) { json in
+        return ByteWriter.bytes(atMost: limit) { json in
             json.put(#"{"app":"#)
             json.put(quoted: app.rawValue)
             json.put(#","content":"#)
@@ -44,11 +43,12 @@ extension Push {
 }
 
 extension Push.Target {
-    /// The most bytes that each takes, but for its tokens: two ids, three numbers, an address, the quotes of two tokens.
-    package static let limit = 2 * 39 + 3 * 21 + 15 + 3 + 5
+    /// The maximum encoded size of a target without its tokens: two UUIDs, three numbers, an address and four quotes
+    /// with a comma.
+    package static let maximumEncodedSize = 2 * 39 + 3 * 21 + 15 + 3 + 5
 }
 
-extension ByteCursor {
+extension ByteWriter {
     /// Writes the columns of ``PushTargets``.
     fileprivate mutating func put(columnsOf targets: UnsafeBufferPointer<Push.Target>) {
         if targets.contains(where: { $0.address != nil }) {

@@ -1,31 +1,31 @@
 package import FoundationEssentials
 
-/// A notification's content once, and the devices of one provider that shall get it. Exchange `pushes`, routing key
-/// `<provider>.<lane>.<app>`. The only message that holds device tokens.
+/// A notification's content and the devices of one provider that receive it. Exchange `pushes`, routing key
+/// `<provider>.<lane>.<app>`. The only message with device tokens.
 ///
-/// On the wire `targets` is a table, with a column for each part of a target: `devices`, `notifications`, `registeredAt`,
-/// `tokens`, and, where a target has one, `addresses`, `badges`, `fallbacks` and `owners`, with `null` for those without. A
-/// column that would have the same in every row has it once; not those of devices and tokens. Version 1 had a list of targets.
+/// On the wire `targets` is a table with the columns `devices`, `notifications`, `registeredAt` and `tokens`. Where a
+/// target has one, also `addresses`, `badges`, `fallbacks` and `owners`, with `null` in other rows. A column other
+/// than `devices` and `tokens` has a single value when all rows share it. Version 1 had a list of targets.
 package struct Push: WireMessage, Hashable {
     package static let messageType = "heliograph.push"
     package static let messageVersion = 2
-    /// The most targets one message may carry.
+    /// The maximum number of targets in one message.
     package static let maximumTargets = 500
 
     package var trace: Trace
-    /// This message's own.
+    /// The message's id.
     @inline(__always)
     package var id: UUID { trace.id }
     package var app: AppID
     package var provider: Provider
     package var environment: ProviderEnvironment
     package var lane: Lane
-    /// What is shown; read anew each time it is asked for, where the push came from the bus.
+    /// The content. Decoded on each access if the push came from the bus.
     package var content: Content {
-        get { given.content }
-        set { given = PushContent(newValue) }
+        get { storage.content }
+        set { storage = PushContent(newValue) }
     }
-    private(set) var given: PushContent
+    private(set) var storage: PushContent
     package var expiresAt: Timestamp?
     /// Absent: at least once.
     package var delivery: DeliveryPolicy?
@@ -40,13 +40,13 @@ package struct Push: WireMessage, Hashable {
         self.provider = provider
         self.environment = environment
         self.lane = lane
-        given = PushContent(content)
+        storage = PushContent(content)
         self.expiresAt = expiresAt
         self.delivery = delivery
         self.targets = targets
     }
 
-    /// As above, with a content that is left as the text it came as.
+    /// Creates a push with a content that may still be encoded.
     init(
         trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane,
         content: PushContent,
@@ -57,60 +57,60 @@ package struct Push: WireMessage, Hashable {
         self.provider = provider
         self.environment = environment
         self.lane = lane
-        given = content
+        storage = content
         self.expiresAt = expiresAt
         self.delivery = delivery
         self.targets = targets
     }
 
-    /// The content as it came, where it may be copied as it stands.
-    package var contentText: ContentText? {
-        switch given {
-        case .text(let text): text
-        case .value: nil
+    /// The encoded content, if it can be copied unchanged.
+    package var encodedContent: EncodedContent? {
+        switch storage {
+        case .encoded(let text): text
+        case .decoded: nil
         }
     }
 
     package var nestedContent: Content? {
-        switch given {
-        case .value(let box): box.content
-        case .text: nil
+        switch storage {
+        case .decoded(let box): box.content
+        case .encoded: nil
         }
     }
 
-    /// What a target's `token` is when it is not one device's token (`push-protocols` A.11, B.2).
+    /// The kind of a target's `token`, if other than a device's token (ProviderFacts.md §A.11, §B.2).
     package enum Address: String, Codable, Hashable, Sendable, CaseIterable {
-        /// A Firebase installation ID: one device, as a registration token is.
+        /// A Firebase installation ID: one device.
         case fid
-        /// Every device subscribed to the topic of this name.
+        /// All devices subscribed to this topic.
         case topic
-        /// Every device whose topics fulfil this condition.
+        /// All devices whose topics match this condition.
         case condition
-        /// Every device that follows this APNs broadcast channel; the token is the channel's id.
+        /// All devices subscribed to this APNs broadcast channel; the token is the channel id.
         case channel
     }
 
-    /// One registration of one user; or, with an ``Address`` of many devices, whoever is subscribed.
+    /// One registration of one user, or a provider-side audience for an ``Address`` of many devices.
     package struct Target: Decodable, Hashable, Sendable {
-        /// The registration's id. For a topic or condition, an id that its sender derived from it.
+        /// The registration's id. For a channel, topic or condition, an id derived from it.
         package var device: UUID
         package var token: DeviceToken
-        /// What `token` is; absent for an APNs device token and an FCM registration token.
+        /// The kind of `token`; absent for an APNs device token and an FCM registration token.
         package var address: Address?
-        /// The notification id of the user this device belongs to.
+        /// The notification id of the device's user.
         package var notification: UUID
         package var badge: Int?
-        /// When the registry last took this registration: what a provider's invalidation time is compared with.
+        /// When the registration was last renewed. Compared with a provider's invalidation time.
         package var registeredAt: Timestamp
-        /// The registration token of the same installation and user, for a FID that the provider does not know. Absent
-        /// without one, and for every other address.
+        /// A registration token of the same installation and user, used when the provider rejects the FID. Absent
+        /// without one, and for other addresses.
         package var fallback: DeviceToken?
-        /// The owner of an established registration; absent for a new registration and for many devices.
-        package var owner: OwnerKey?
+        /// The user of an established registration; absent for a new registration and for many devices.
+        package var owner: UserHash?
 
         package init(
             device: UUID, token: DeviceToken, address: Address? = nil, notification: UUID, badge: Int? = nil,
-            registeredAt: Timestamp, fallback: DeviceToken? = nil, owner: OwnerKey? = nil
+            registeredAt: Timestamp, fallback: DeviceToken? = nil, owner: UserHash? = nil
         ) {
             self.device = device
             self.token = token

@@ -1,21 +1,21 @@
-/// A push's content: a value, or the text that it came as and that few look into.
+/// A push's content, decoded or still encoded.
 enum PushContent: Sendable {
-    case value(Box)
-    case text(ContentText)
+    case decoded(ContentBox)
+    case encoded(EncodedContent)
 
-    /// So that a push is as quickly copied with a value as with a text.
-    final class Box: Sendable {
+    /// A class, so copying a push does not copy the content.
+    final class ContentBox: Sendable {
         let content: Content
 
         init(_ content: Content) { self.content = content }
     }
 
-    init(_ content: Content) { self = .value(Box(content)) }
+    init(_ content: Content) { self = .decoded(ContentBox(content)) }
 
     var content: Content {
         switch self {
-        case .value(let box): box.content
-        case .text(let text): text.content
+        case .decoded(let box): box.content
+        case .encoded(let text): text.content
         }
     }
 }

@@ -1,7 +1,6 @@
 import FoundationEssentials
 
-/// How a push's targets travel: a table with a column for each of their parts, in which a device has the same place
-/// everywhere. Devices of one push have most of them in common.
+/// The wire form of a push's targets: a table with one row a device.
 struct PushTargets {
     let targets: [Push.Target]
 
@@ -33,7 +32,7 @@ extension PushTargets: Encodable {
 }
 
 extension PushTargets: Decodable {
-    /// Reads the list of version 1 too.
+    /// Decodes the table, and the list of version 1.
     init(from decoder: any Decoder) throws {
         if let list = try? decoder.unkeyedContainer() {
             targets = try Self.listed(list)
@@ -44,7 +43,7 @@ extension PushTargets: Decodable {
         let tokens = try table.decode([DeviceToken].self, forKey: .tokens)
         guard tokens.count == devices.count else {
             throw DecodingError.dataCorruptedError(
-                forKey: .tokens, in: table, debugDescription: "there must be as many as devices, \(devices.count)")
+                forKey: .tokens, in: table, debugDescription: "expected \(devices.count) values, one a device")
         }
         func column<Value>(_: Value.Type, _ key: CodingKeys) throws -> Column<Value>? {
             try table.decodeIfPresent(Column<Value>.self, forKey: key, rows: devices.count)
@@ -52,7 +51,7 @@ extension PushTargets: Decodable {
         let addresses = try column(Push.Address?.self, .addresses)
         let badges = try column(Int?.self, .badges)
         let fallbacks = try column(DeviceToken?.self, .fallbacks)
-        let owners = try column(OwnerKey?.self, .owners)
+        let owners = try column(UserHash?.self, .owners)
         let notifications = try table.decode(Column<UUID>.self, forKey: .notifications, rows: devices.count)
         let registeredAt = try table.decode(Column<Timestamp>.self, forKey: .registeredAt, rows: devices.count)
         targets = devices.indices.map { row in

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
 extension Trace {
-    init(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
-        var members = try OrderedMembers(&scan)
+    init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
+        var members = try SortedObjectReader(&scan)
         try members.require(#""causation":"#, &scan)
         let causation = try scan.text()
         try members.require(#""correlation":"#, &scan)
         let correlation = try scan.text()
-        guard correlation.utf8.count <= WireCoding.maximumShortString else { throw JSONReader.Unusual() }
+        guard correlation.utf8.count <= WireCoding.maximumShortString else { throw JSONReader.NotCanonical() }
         try members.require(#""id":"#, &scan)
         let id = try scan.uuid()
         let traceparent = try members.find(#""traceparent":"#, &scan) ? try scan.optionalText() : nil

@@ -1,14 +1,14 @@
 extension Trace {
-    /// Whether its texts stand in JSON as they are.
-    var isPlain: Bool {
-        correlation.isPlainJSON && causation.isPlainJSON && (traceparent?.isPlainJSON ?? true)
+    /// Whether all strings can be written in JSON unchanged.
+    var needsNoEscaping: Bool {
+        correlation.needsNoJSONEscaping && causation.needsNoJSONEscaping && (traceparent?.needsNoJSONEscaping ?? true)
     }
 
-    /// The bytes of its texts.
-    var length: Int { correlation.utf8.count + causation.utf8.count + (traceparent?.utf8.count ?? 0) }
+    /// The total size of the strings, in bytes.
+    var byteCount: Int { correlation.utf8.count + causation.utf8.count + (traceparent?.utf8.count ?? 0) }
 
-    /// Writes its member of a message, which has to be plain.
-    func write(to json: inout ByteCursor) {
+    /// Writes the member `trace`. Requires ``needsNoEscaping``.
+    func write(to json: inout ByteWriter) {
         json.put(#""trace":{"causation":""#)
         json.put(text: causation)
         json.put(#"","correlation":""#)
@@ -22,8 +22,8 @@ extension Trace {
         json.put("\"}")
     }
 
-    /// Writes the value of that member, whatever is in its texts.
-    func write(to json: inout JSONOutput) {
+    /// Writes the value of the member `trace`, escaping its strings.
+    func write(to json: inout JSONByteWriter) {
         json.member(#"{"causation":"#, causation)
         json.member(#","correlation":"#, correlation)
         json.raw(#","id":"#)

@@ -1,13 +1,13 @@
 package import FoundationEssentials
 
-/// Where a message comes from. Every message of ours carries these members, so that one event can be followed through
-/// every stage and every retry.
+/// The origin of a message. All of this project's messages carry it, so an event can be followed through stages and
+/// retries.
 package struct Trace: Codable, Hashable, Sendable {
-    /// This message's own id: derived, so a redelivery of its cause makes the same one.
+    /// The message's id. Derived, so handling a redelivered cause produces the same id.
     package var id: UUID
-    /// The id of the domain event that began it all (CloudEvents `id`).
+    /// The id of the domain event (CloudEvents `id`).
     package var correlation: String
-    /// The id of the message that this one was made from.
+    /// The id of the message from which this one was produced.
     package var causation: String
     /// W3C Trace Context, text form; absent when upstream sent none.
     package var traceparent: String?
@@ -19,7 +19,7 @@ package struct Trace: Codable, Hashable, Sendable {
         self.traceparent = traceparent
     }
 
-    /// Refuses a correlation that the next message could not carry as its AMQP correlation id.
+    /// Throws when the correlation is too long for an AMQP correlation id.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         id = try container.decode(UUID.self, forKey: .id)
@@ -33,54 +33,54 @@ package struct Trace: Codable, Hashable, Sendable {
         traceparent = try container.decodeIfPresent(String.self, forKey: .traceparent)
     }
 
-    /// The trace of a message that a stage makes out of the one that carries this trace.
+    /// The trace of a message produced from this one.
     package func next(id: UUID) -> Trace {
         Trace(id: id, correlation: correlation, causation: Hexadecimal.text(of: self.id), traceparent: traceparent)
     }
 }
 
-/// A message of ours on the bus: JSON with `type` and `version` beside its own members.
+/// A message on the bus: JSON with `type` and `version` beside its own members.
 package protocol WireMessage: Codable, Sendable {
     /// The value of the AMQP `type` property and of the member `type`.
     static var messageType: String { get }
-    /// The version this build writes. It reads every version up to it.
+    /// The version that this build writes. It reads all versions up to it.
     static var messageVersion: Int { get }
     var trace: Trace { get }
-    /// The content whose nesting the sender of an event decides; `nil` for messages of a fixed form, and for a content
-    /// that was read from the bus at the same level.
+    /// The content whose nesting an upstream service controls. `nil` for messages of a fixed form, and for contents
+    /// decoded from the bus, which were checked there.
     var nestedContent: Content? { get }
 
-    /// Reads a body without the general decoder, to the same value; `nil` leaves it to that one. For the messages that
-    /// every notification costs.
-    static func read(_ body: [UInt8]) -> Self?
-    /// The bytes that the general encoder would make, without it; `nil` leaves it to that one.
-    func written() -> [UInt8]?
+    /// Decodes a body without `JSONDecoder`, to an equal value. Returns `nil` when `JSONDecoder` is needed.
+    /// Implemented by messages on the hot path.
+    static func fastDecoded(_ body: [UInt8]) -> Self?
+    /// Encodes without `JSONEncoder`, to the same bytes. Returns `nil` when `JSONEncoder` is needed.
+    func fastEncoded() -> [UInt8]?
 }
 
 extension WireMessage {
-    package static func read(_ body: [UInt8]) -> Self? { nil }
+    package static func fastDecoded(_ body: [UInt8]) -> Self? { nil }
     package var nestedContent: Content? { nil }
-    package func written() -> [UInt8]? { nil }
+    package func fastEncoded() -> [UInt8]? { nil }
 
-    /// The bytes that go onto the bus: `{"type":…,"version":…,"trace":{…},…}`.
+    /// The encoded message: `{"type":…,"version":…,"trace":{…},…}`.
     package func wireBody() throws(WireError) -> [UInt8] {
-        if let body = written() { return body }
+        if let body = fastEncoded() { return body }
         return try WireCoding.encode(Wire(type: Self.messageType, version: Self.messageVersion, message: self))
     }
 
-    /// Reads a message, refusing bodies that are something else or newer than this build.
+    /// Decodes a message. Throws for another type and for a version newer than this build.
     package static func decode(wireBody body: [UInt8]) throws(WireError) -> Self {
-        if body.count <= WireCoding.maximumBodySize, let message = read(body) { return message }
-        return try decodeGenerally(wireBody: body)
+        if body.count <= WireCoding.maximumBodySize, let message = fastDecoded(body) { return message }
+        return try decodeWithCodable(wireBody: body)
     }
 
-    /// The same by the general decoder, which words the errors.
-    static func decodeGenerally(wireBody body: [UInt8]) throws(WireError) -> Self {
+    /// Decodes with `JSONDecoder`, which produces the error text.
+    static func decodeWithCodable(wireBody body: [UInt8]) throws(WireError) -> Self {
         try WireCoding.decode(Wire<Self>.self, from: body).message
     }
 }
 
-/// The outer members of a message, flat beside its own.
+/// The members `type` and `version`, flat beside the message's own.
 private struct Wire<Message: WireMessage>: Codable {
     let type: String
     let version: Int

@@ -1,18 +1,18 @@
 /// The exchanges of the bus.
 package enum ExchangeName: Hashable, Sendable {
     case events, notifications, pushes, outcomes, devices
-    /// Topic exchange behind an input exchange: takes each message to the queue of its app.
-    case byApp(AppInput)
-    /// Topic exchange, the alternate of ``byApp(_:)``: takes the messages of apps that have no queue of their own.
-    case otherApps(AppInput)
-    /// Topic exchange with one binding, to the level's TTL queue. The routing key is the name of the work queue to come
-    /// back to, so that a topic permission holds each stage to its own queues.
+    /// Topic exchange behind an input exchange. Routes each message to its app's queue.
+    case byApp(InputExchange)
+    /// Topic exchange, the alternate of ``byApp(_:)``. Routes messages of apps without a queue.
+    case otherApps(InputExchange)
+    /// Topic exchange with one binding, to the level's TTL queue. The routing key is the name of the work queue to
+    /// return to, so a topic permission restricts each stage to its own queues.
     case retry(RetryLevel)
-    /// Expired retries come back here: direct, by queue name. Only the broker and an operator publish to it.
+    /// Direct exchange, by queue name, for expired retries. Only the broker and operators publish to it.
     case `return`
-    /// Dead letters: topic, by queue name, with a topic permission as for retries.
+    /// Topic exchange, by queue name, for dead letters. Topic permissions restrict it as for retries.
     case dead
-    /// How who reads a stream finds its end: direct, by the stream's name. See ``StreamName``.
+    /// Direct exchange, by stream name, for markers that let readers find a stream's end. See ``StreamName``.
     case marks
 
     package var name: String {
@@ -32,44 +32,45 @@ package enum ExchangeName: Hashable, Sendable {
     }
 }
 
-/// An exchange whose messages are for stages that serve all apps. Each configured app has a queue of its own there, so that
-/// one app's flood does not delay another app.
-package enum AppInput: String, Hashable, Sendable, CaseIterable {
+/// An exchange whose consumers serve all apps. Each configured app has a queue, so one app's backlog does not delay
+/// another.
+package enum InputExchange: String, Hashable, Sendable, CaseIterable {
     case events, notifications, devices
 }
 
-/// A stream: what each of its readers reads from some time ago to the end, and then on. Reading takes nothing away.
+/// A RabbitMQ stream. Each reader reads it from an offset in the past to the end, and follows it; reading removes
+/// nothing.
 ///
-/// The broker does not tell where a stream ends. So a reader publishes a mark to it (exchange `marks`, the stream's name
-/// as the routing key, no body): when it reads its own mark, it has read everything that was confirmed before.
+/// RabbitMQ does not report a stream's end. A reader therefore publishes a marker (exchange `marks`, routing key the
+/// stream's name, no body). When it reads its own marker, it has read all messages confirmed before.
 package enum StreamName: String, Hashable, Sendable, CaseIterable {
-    /// The device events that may revoke pushes under way, and revoked notifications. Every sender process reads them all.
+    /// Device events that may revoke pushes, and revoked notifications. Every sender process reads all of them.
     case senderRevocations = "senders.revocations"
 
-    /// For how long what is in it counts, and is kept.
-    package var memory: Duration { .seconds(7 * 86_400) }
+    /// How long messages are kept and count.
+    package var retention: Duration { .seconds(7 * 86_400) }
 }
 
-/// A work queue: what one stage takes its input from.
+/// A work queue: the input of one stage.
 package enum WorkQueue: Hashable, Sendable {
-    /// Events of apps without a queue of their own, and events from before apps had one.
+    /// Events of apps without their own queue, and events published before an app had one.
     case rulesEvents
     case rulesAppEvents(AppID)
     case rulesOutcomes
-    /// Who asked to be forgotten.
+    /// Users who requested erasure.
     case rulesErasures
-    /// Notifications of apps without a queue of their own, and those from before apps had one.
+    /// Notifications of apps without their own queue, and those published before an app had one.
     case registryNotifications(Lane)
     case registryAppNotifications(Lane, AppID)
-    /// Commands whose routing key names no app, or an app without a queue of its own.
+    /// Commands whose routing key names no app, or an app without its own queue.
     case registryDevices
     case registryAppDevices(AppID)
-    /// Where each campaign's walks through its audience stand: the registry's own.
+    /// The positions of campaigns in their audiences; used by the registry only.
     case registryCampaigns
-    /// One for each app, so that pausing one app's lane is cancelling one consumer.
+    /// One queue for each app, so pausing an app means cancelling one consumer.
     case senderPushes(Provider, Lane, AppID)
     case feedbackOutcomes
-    /// Whose registrations were erased.
+    /// Erased registrations.
     case feedbackErasures
 
     package var name: String {
@@ -91,10 +92,10 @@ package enum WorkQueue: Hashable, Sendable {
         }
     }
 
-    /// Where what this queue's stage gave up on waits for a person.
+    /// The name of this queue's dead-letter queue.
     package var deadName: String { "\(name).dead" }
 
-    /// The app whose queue this is; `nil` for a queue of all apps.
+    /// The app of this queue; `nil` for a queue of all apps.
     package var app: AppID? {
         switch self {
         case .rulesAppEvents(let app), .registryAppNotifications(_, let app), .registryAppDevices(let app),
@@ -106,22 +107,22 @@ package enum WorkQueue: Hashable, Sendable {
         }
     }
 
-    /// The queues that rules take events from: one of each app, and the one of all others.
+    /// The event queues of rules: one for each app, and one for all others.
     package static func events(of apps: [AppID]) -> [WorkQueue] { [.rulesEvents] + apps.map(WorkQueue.rulesAppEvents) }
 
-    /// The queues that the registry takes notifications from: two of each app, and the two of all others.
+    /// The notification queues of the registry: two for each app, and two for all others.
     package static func notifications(of apps: [AppID]) -> [WorkQueue] {
         Lane.allCases.flatMap { lane in
             [.registryNotifications(lane)] + apps.map { .registryAppNotifications(lane, $0) }
         }
     }
 
-    /// The queues that the registry takes device commands from: one of each app, and the one of all others.
+    /// The command queues of the registry: one for each app, and one for all others.
     package static func devices(of apps: [AppID]) -> [WorkQueue] {
         [.registryDevices] + apps.map(WorkQueue.registryAppDevices)
     }
 
-    /// Every work queue of a bus that carries `apps`, in a stable order.
+    /// All work queues of a bus with `apps`, in a stable order.
     package static func all(apps: [AppID]) -> [WorkQueue] {
         let apps = apps.sorted()
         let fixed: [WorkQueue] = [
@@ -137,7 +138,7 @@ package enum WorkQueue: Hashable, Sendable {
     }
 }
 
-/// How long a message waits before it is tried again: one queue a level, because a TTL queue only expires at its head.
+/// A retry delay. Each has its own queue, because a TTL queue expires messages only at its head.
 package enum RetryLevel: String, Hashable, Sendable, CaseIterable {
     case seconds5 = "5s"
     case seconds30 = "30s"
@@ -157,7 +158,7 @@ package enum RetryLevel: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The shortest level that waits at least `delay`, or the longest there is.
+    /// The shortest level of at least `delay`, or the longest level.
     package init(atLeast delay: Duration) {
         self = RetryLevel.allCases.first { $0.delay >= delay } ?? .hours6
     }
@@ -165,14 +166,14 @@ package enum RetryLevel: String, Hashable, Sendable, CaseIterable {
     package var queueName: String { "retry.\(rawValue)" }
 }
 
-/// Routing keys that stages publish with.
+/// Routing keys of published messages.
 package enum RoutingKey {
-    /// On the exchange `devices`: where a campaign's walk stands.
+    /// Exchange `devices`: the position of a campaign.
     package static let campaignCursor = "campaign.cursor"
 
     package static func notification(_ lane: Lane, _ app: AppID) -> String { "\(lane.rawValue).\(app.rawValue)" }
 
-    /// On the exchange `notifications`: which notifications of the app are revoked.
+    /// Exchange `notifications`: revoked notifications of an app.
     package static func revocation(_ app: AppID) -> String { "revoked.\(app.rawValue)" }
 
     package static func push(_ provider: Provider, _ lane: Lane, _ app: AppID) -> String {
@@ -183,8 +184,8 @@ package enum RoutingKey {
         "\(origin.rawValue).\(disposition.rawValue)"
     }
 
-    /// Acceptances in another environment than the push was for: a correction follows from them.
-    package static func acceptedElsewhere(_ origin: Outcomes.Origin) -> String {
+    /// Acceptances in an environment other than the push's, from which feedback corrects the registration.
+    package static func acceptedInOtherEnvironment(_ origin: Outcomes.Origin) -> String {
         "\(outcomes(origin, .accepted)).elsewhere"
     }
 }

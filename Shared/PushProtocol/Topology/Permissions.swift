@@ -1,20 +1,20 @@
-/// Who talks to the broker, each with its own credential.
+/// The broker's users, each with its own credential.
 package enum BusRole: String, Sendable, CaseIterable {
-    /// The only one that may declare; used by `pushctl topology apply` alone.
+    /// The only role that may declare; used by `pushctl topology apply`.
     case topology
     case rules
     case tokenRegistry = "token-registry"
     case apnsSender = "apns-sender"
     case fcmSender = "fcm-sender"
     case feedback
-    /// An operator's `pushctl dead`: reads dead-letter queues, puts letters back there, and replays them through `return`.
+    /// `pushctl dead`: reads dead-letter queues, returns messages to them, and replays messages through `return`.
     case deadLetters = "dead-letters"
-    /// An upstream service; its topic permission further holds it to its own app's routing keys. It publishes events
-    /// only: a device command names its app in its body, where the broker cannot hold a publisher to it.
+    /// An upstream service. Its topic permission restricts it to its app's routing keys. It publishes events only: a
+    /// device command names its app in the body, which the broker cannot check.
     case upstream
 }
 
-/// RabbitMQ's three regular expressions for one user.
+/// The three regular expressions of a RabbitMQ user.
 package struct BusPermissions: Hashable, Sendable {
     package var configure: String
     package var write: String
@@ -27,11 +27,11 @@ package struct BusPermissions: Hashable, Sendable {
     }
 }
 
-/// The routing keys that one user may publish with on one topic exchange, as a regular expression. RabbitMQ checks them on
-/// topic exchanges alone (https://www.rabbitmq.com/docs/access-control#topic-authorisation).
+/// The routing keys that a user may publish with on one topic exchange, as a regular expression. RabbitMQ checks them
+/// on topic exchanges only (https://www.rabbitmq.com/docs/access-control#topic-authorisation).
 ///
-/// Before version 4 the broker does not check the keys in a message's `CC` and `BCC` headers. Stages therefore believe a
-/// message of the retry path only if its own routing key is their queue's name (`Inbound`).
+/// RabbitMQ before 4.0 does not check the keys in the headers `CC` and `BCC`. Stages therefore accept a retried
+/// message only under their own queue's name (`Inbound`).
 package struct TopicPermission: Hashable, Sendable {
     package var exchange: ExchangeName
     package var write: String
@@ -43,7 +43,7 @@ package struct TopicPermission: Hashable, Sendable {
 }
 
 extension BusRole {
-    /// The least this role needs. No role may write to the default exchange: that would be every queue.
+    /// The minimum permissions of the role. No role may write to the default exchange, which reaches every queue.
     package var permissions: BusPermissions {
         switch self {
         case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
@@ -54,7 +54,7 @@ extension BusRole {
         }
     }
 
-    /// One entry for each topic exchange that the role may write to; none for a role that may use every key.
+    /// One entry for each topic exchange that the role may write to; empty for roles that may use any key.
     package var topicPermissions: [TopicPermission] {
         guard let queues = queuePattern else { return [] }
         let retries = RetryLevel.allCases.map { ExchangeName.retry($0) }
@@ -62,7 +62,7 @@ extension BusRole {
             + (retries + [.dead]).map { TopicPermission(exchange: $0, write: "^\(queues)$") }
     }
 
-    /// An upstream service of `app` publishes that app's events, and no others.
+    /// Restricts an upstream service of `app` to that app's events.
     package static func upstreamTopicPermissions(of app: AppID) -> [TopicPermission] {
         [TopicPermission(exchange: .events, write: #"^\#(app)\."#)]
     }
@@ -75,8 +75,8 @@ extension BusRole {
             configure: "^$", write: "^(\(write.joined(separator: "|")))$", read: "^(\(read.joined(separator: "|")))$")
     }
 
-    /// The work queues of the stage, as a regular expression without anchors; `nil` for a role that is no stage. The stage
-    /// consumes these queues, and retries and dead-letters under their names.
+    /// The stage's work queues, as a regular expression without anchors; `nil` for roles that are not stages. A stage
+    /// consumes these queues, and publishes retries and dead letters under their names.
     private var queuePattern: String? {
         switch self {
         case .topology, .deadLetters, .upstream: nil
@@ -96,7 +96,7 @@ extension BusRole {
         }
     }
 
-    /// The messages of a stage besides retries and dead letters: exchanges, and the routing keys as regular expressions
+    /// The stage's output other than retries and dead letters: exchanges, and routing keys as regular expressions
     /// without anchors.
     private var outputs: [(exchange: ExchangeName, keys: String)] {
         switch self {
@@ -105,12 +105,12 @@ extension BusRole {
         case .tokenRegistry:
             [
                 (.pushes, #"(apns|fcm)\.\#(Self.lane)\.\#(Self.app)"#), (.outcomes, #"registry\.(skipped|expired)"#),
-                (.devices, #"(campaign\.cursor|event\.\#(Self.words(DeviceEvent.Past.allCases)))"#),
+                (.devices, #"(campaign\.cursor|event\.\#(Self.words(DeviceEvent.Change.allCases)))"#),
             ]
         case .apnsSender: [(.outcomes, Self.outcomes(of: .apns))]
         case .fcmSender: [(.outcomes, Self.outcomes(of: .fcm))]
         case .feedback:
-            // Without the app, as feedback of an earlier release publishes while it is replaced.
+            // The app is optional while a feedback service of an earlier release may be running.
             [
                 (
                     .devices,

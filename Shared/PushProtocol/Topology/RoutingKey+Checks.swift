@@ -1,9 +1,9 @@
-/// The broker holds each publisher to its routing keys and cannot read bodies. So a stage holds a body to the routing key
-/// that the message was first published with: app, lane, verb and origin of the body must be those of the key.
+/// Checks a body against the routing key of its first publication: app, lane, verb and origin must match. The broker
+/// restricts publishers by routing key and cannot read bodies.
 ///
-/// All throw `WireError.misrouted`, for which the message is dead-lettered.
+/// All checks throw `WireError.misrouted`, for which the message is dead-lettered.
 extension Notification {
-    /// `<lane>.<app>`. A notification to an audience may also come as `bulk.<app>`, the lane it goes through.
+    /// Accepts `<lane>.<app>`, and `bulk.<app>` for a notification to an audience.
     package func check(routingKey: String) throws(WireError) {
         if routingKey == RoutingKey.notification(lane, app) { return }
         if audience != nil, routingKey == RoutingKey.notification(.bulk, app) { return }
@@ -12,7 +12,7 @@ extension Notification {
 }
 
 extension DeviceCommand {
-    /// `command.<verb>.<app>`, or `command.<verb>`. The right to the second form is the right to speak for every app.
+    /// Accepts `command.<verb>.<app>` and `command.<verb>`. Publishing the second form requires access to all apps.
     package func check(routingKey: String) throws(WireError) {
         guard [self.routingKey, "command.\(command.verb.rawValue)"].contains(routingKey) else {
             throw .misrouted("names another verb or app than the body")
@@ -21,14 +21,14 @@ extension DeviceCommand {
 }
 
 extension DeviceEvent {
-    /// `event.<past>`.
+    /// Accepts `event.<change>`.
     package func check(routingKey: String) throws(WireError) {
         guard routingKey == self.routingKey else { throw .misrouted("names another event than the body") }
     }
 }
 
 extension Outcomes {
-    /// `<origin>.…`: a sender speaks for its own provider alone.
+    /// Accepts `<origin>.…`: a sender reports outcomes of its own provider only.
     package func check(routingKey: String) throws(WireError) {
         guard routingKey.prefix(while: { $0 != "." }) == origin.rawValue else {
             throw .misrouted("names another origin than the body")

@@ -1,20 +1,21 @@
-/// Every exchange, queue and binding of the bus, as data. One command applies it (`pushctl topology apply`); services
-/// only verify what concerns them. It follows from the configured apps.
+/// The exchanges, queues and bindings of the bus for the configured apps. `pushctl topology apply` declares them;
+/// services verify the part that they use.
 package struct Topology: Hashable, Sendable {
     package var exchanges: [Exchange]
     package var queues: [Queue]
     package var bindings: [Binding]
-    package var links: [Link]
-    /// Bindings of earlier releases, which are removed once everything else is in place.
+    package var exchangeBindings: [ExchangeBinding]
+    /// Bindings of earlier releases, removed after everything else is declared.
     package var retired: [Binding]
 
     package init(
-        exchanges: [Exchange], queues: [Queue], bindings: [Binding], links: [Link] = [], retired: [Binding] = []
+        exchanges: [Exchange], queues: [Queue], bindings: [Binding], exchangeBindings: [ExchangeBinding] = [],
+        retired: [Binding] = []
     ) {
         self.exchanges = exchanges
         self.queues = queues
         self.bindings = bindings
-        self.links = links
+        self.exchangeBindings = exchangeBindings
         self.retired = retired
     }
 
@@ -22,10 +23,10 @@ package struct Topology: Hashable, Sendable {
         package enum Kind: String, Sendable { case topic, direct, fanout }
         package var name: String
         package var kind: Kind
-        /// The kind that an earlier release declared. An exchange keeps its kind for life, so `topology apply` deletes one
-        /// of this kind and declares it anew. Exchanges hold no messages.
+        /// The exchange's kind in an earlier release. RabbitMQ cannot change it, so `topology apply` deletes such an
+        /// exchange and declares it again. Exchanges hold no messages.
         package var formerKind: Kind?
-        /// The exchange that takes the messages which no binding of this one takes.
+        /// The alternate exchange, which receives messages that no binding matches.
         package var alternate: String?
 
         package init(name: String, kind: Kind, formerKind: Kind? = nil, alternate: String? = nil) {
@@ -38,7 +39,7 @@ package struct Topology: Hashable, Sendable {
 
     package struct Queue: Hashable, Sendable {
         package var name: String
-        /// `x-*` arguments; every queue is durable. Only the subset that RabbitMQ 3.10 to 4.3 agree on.
+        /// `x-*` arguments, limited to those common to RabbitMQ 3.10 to 4.3. All queues are durable.
         package var arguments: [String: Argument]
 
         package init(name: String, arguments: [String: Argument]) {
@@ -64,8 +65,8 @@ package struct Topology: Hashable, Sendable {
         }
     }
 
-    /// A binding from one exchange to another.
-    package struct Link: Hashable, Sendable {
+    /// An exchange-to-exchange binding.
+    package struct ExchangeBinding: Hashable, Sendable {
         package var source: String
         package var destination: String
         package var routingKey: String
@@ -79,20 +80,20 @@ package struct Topology: Hashable, Sendable {
 }
 
 extension Topology {
-    /// How often the broker itself returns a message before it dead-letters it: far above what deploys and crashes
-    /// cost, so that only a message that kills its consumer gets there.
+    /// The broker's delivery limit before dead-lettering. Deployments and crashes cause far fewer redeliveries, so
+    /// only a message that crashes its consumer reaches it.
     package static let deliveryLimit: Int64 = 20
 
-    /// The bus for `apps`.
+    /// Creates the topology for `apps`.
     package init(apps: [AppID]) {
         let work = WorkQueue.all(apps: apps)
-        let inputs: [Exchange] = AppInput.allCases.flatMap { input -> [Exchange] in
-            [.init(.otherApps(input), .topic), .init(.byApp(input), .topic, otherwise: .otherApps(input))]
+        let inputs: [Exchange] = InputExchange.allCases.flatMap { input -> [Exchange] in
+            [.init(.otherApps(input), .topic), .init(.byApp(input), .topic, alternate: .otherApps(input))]
         }
-        let retries: [Exchange] = RetryLevel.allCases.map { .init(.retry($0), .topic, formerly: .fanout) }
+        let retries: [Exchange] = RetryLevel.allCases.map { .init(.retry($0), .topic, formerKind: .fanout) }
         exchanges = [
             .init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic), .init(.outcomes, .topic),
-            .init(.devices, .topic), .init(.return, .direct), .init(.dead, .topic, formerly: .direct),
+            .init(.devices, .topic), .init(.return, .direct), .init(.dead, .topic, formerKind: .direct),
             .init(.marks, .direct),
         ]
         exchanges += inputs + retries
@@ -115,9 +116,9 @@ extension Topology {
                     Binding(exchange: $0.exchange.name, queue: stream.rawValue, routingKey: $0.pattern)
                 } + [Binding(exchange: ExchangeName.marks.name, queue: stream.rawValue, routingKey: stream.rawValue)]
             }
-        links = AppInput.allCases.flatMap { input in
+        exchangeBindings = InputExchange.allCases.flatMap { input in
             input.patterns.map {
-                Link(source: input.rawValue, destination: ExchangeName.byApp(input).name, routingKey: $0)
+                ExchangeBinding(source: input.rawValue, destination: ExchangeName.byApp(input).name, routingKey: $0)
             }
         }
         retired = [Binding(.events, "#", .rulesEvents), Binding(.devices, "command.#", .registryDevices)]
@@ -131,8 +132,8 @@ extension Topology.Binding {
     }
 }
 
-extension AppInput {
-    /// The routing keys of the messages that stages take from this exchange.
+extension InputExchange {
+    /// The routing keys that stages consume from this exchange.
     fileprivate var patterns: [String] {
         switch self {
         case .events: ["#"]
@@ -144,14 +145,14 @@ extension AppInput {
 
 extension Topology.Exchange {
     fileprivate init(
-        _ exchange: ExchangeName, _ kind: Kind, formerly formerKind: Kind? = nil, otherwise other: ExchangeName? = nil
+        _ exchange: ExchangeName, _ kind: Kind, formerKind: Kind? = nil, alternate: ExchangeName? = nil
     ) {
-        self.init(name: exchange.name, kind: kind, formerKind: formerKind, alternate: other?.name)
+        self.init(name: exchange.name, kind: kind, formerKind: formerKind, alternate: alternate?.name)
     }
 }
 
 extension Topology.Queue {
-    /// At-least-once dead-lettering needs `reject-publish`, or the broker falls back to at-most-once without a word.
+    /// At-least-once dead-lettering requires `reject-publish`; otherwise RabbitMQ silently uses at-most-once.
     private static func deadLettering(to exchange: ExchangeName) -> [String: Topology.Argument] {
         [
             "x-queue-type": .text("quorum"),
@@ -174,7 +175,7 @@ extension Topology.Queue {
         arguments = ["x-queue-type": .text("quorum")]
     }
 
-    /// No dead-letter routing key: the message keeps its own, which is the name of the queue it came from.
+    /// Without a dead-letter routing key, the message keeps its own: the name of its work queue.
     fileprivate init(retry level: RetryLevel) {
         name = level.queueName
         arguments = Self.deadLettering(to: .return).merging([
@@ -182,12 +183,12 @@ extension Topology.Queue {
         ]) { $1 }
     }
 
-    /// Kept by age and, whatever happens, by size: a million and more events. The broker forgets a segment at a time.
+    /// Limited by age, and by size to over a million events. RabbitMQ deletes whole segments.
     fileprivate init(stream: StreamName) {
         name = stream.rawValue
         arguments = [
             "x-queue-type": .text("stream"),
-            "x-max-age": .text("\(stream.memory.components.seconds)s"),
+            "x-max-age": .text("\(stream.retention.components.seconds)s"),
             "x-max-length-bytes": .number(1_000_000_000),
             "x-stream-max-segment-size-bytes": .number(50_000_000),
         ]
@@ -195,11 +196,11 @@ extension Topology.Queue {
 }
 
 extension StreamName {
-    /// Whether a message of this exchange and routing key belongs in the stream. One that a publisher put there by a `CC`
-    /// header has another routing key: the broker does not check that header before version 4.
-    package func takes(exchange: String, routingKey: String) -> Bool {
+    /// Returns whether a message belongs in the stream. A message that a publisher routed here by a `CC` header has
+    /// another routing key; RabbitMQ before 4.0 does not check that header.
+    package func accepts(exchange: String, routingKey: String) -> Bool {
         sources.contains { source in
-            // The patterns of streams are one routing key, or all keys below a word.
+            // A stream's pattern is one routing key, or a prefix followed by `.#`.
             source.exchange.name == exchange
                 && (source.pattern == routingKey
                     || source.pattern.hasSuffix(".#") && routingKey.hasPrefix(source.pattern.dropLast()))
@@ -209,14 +210,14 @@ extension StreamName {
     fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
         switch self {
         case .senderRevocations:
-            [DeviceEvent.Past.replaced, .signedOut, .erased].map { (.devices, DeviceEvent.routingKey($0)) }
+            [DeviceEvent.Change.replaced, .signedOut, .erased].map { (.devices, DeviceEvent.routingKey($0)) }
                 + [(.notifications, "revoked.#")]
         }
     }
 }
 
 extension WorkQueue {
-    /// What is bound to this queue besides the way back from a retry.
+    /// The bindings of this queue, except those for returned retries.
     fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
         switch self {
         case .rulesEvents: [(.otherApps(.events), "#")]

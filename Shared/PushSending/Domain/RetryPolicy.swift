@@ -1,14 +1,14 @@
 package import PushProtocol
 
-/// When a target is sent again, and when it is too late for that (`push-protocols` §0, C.1 of its policies).
+/// Decides when to retry a target, and when to give up.
 ///
-/// The delay levels of the bus are what waits, so a delay is always one of theirs. Pure: times come in as arguments.
+/// Retries wait in the delay queues of the bus, so each delay is a ``RetryLevel``. Pure: the caller passes the time.
 package struct RetryPolicy: Hashable, Sendable {
-    /// The first wait where the provider sets no floor.
+    /// The first delay if the provider sets none.
     package var base: Duration
-    /// The longest wait that doubling leads to; a provider's own floor may be longer.
+    /// The longest delay that doubling leads to. A provider's `floor` may be longer.
     package var cap: Duration
-    /// How long a push is tried: by the clock since its first delivery, and by the waits between its own tries.
+    /// How long to retry a push, by the time since its first delivery and by the sum of its delays.
     package var horizon: Duration
 
     package init(
@@ -19,20 +19,20 @@ package struct RetryPolicy: Hashable, Sendable {
         self.horizon = horizon
     }
 
-    package enum Decision: Hashable, Sendable {
+    package enum BackoffDecision: Hashable, Sendable {
         case retry(RetryLevel)
-        /// The next try would come after the push's expiration.
+        /// The push would expire before the next attempt.
         case expired
-        /// The next try, at this level, would come after the horizon, and enough were made to fill it.
+        /// The next attempt, at this level, would be after the horizon, and the earlier delays fill the horizon.
         case exhausted(RetryLevel)
     }
 
-    /// Decides the fate of a target after its `attempt`-th try (from 1).
+    /// Decides about a target after its `attempt`, counted from 1.
     ///
-    /// The wait starts at the floor, but at no more than a minute, and doubles; it is never shorter than the floor.
+    /// The delay doubles with each attempt, up to ``cap``, and is never shorter than `floor`.
     package func decide(
         floor: Duration, attempt: Int, firstSeen: Timestamp, expiresAt: Timestamp?, now: Timestamp
-    ) -> Decision {
+    ) -> BackoffDecision {
         let level = level(floor: floor, attempt: attempt)
         let next = now + level.delay
         if let expiresAt, next >= expiresAt { return .expired }
@@ -40,10 +40,11 @@ package struct RetryPolicy: Hashable, Sendable {
             ? .exhausted(level) : .retry(level)
     }
 
-    /// How long a target waits for a lane that is shut for `pause`: the longest level that passes neither the pause nor
-    /// the expiration, so that what can still be sent in time is.
+    /// The delay of a target whose route pauses for `pause`.
+    ///
+    /// Returns the longest level within both the pause and the time to `expiresAt`, so that no push expires needlessly.
     package func hold(for pause: Duration, expiresAt: Timestamp?, now: Timestamp) -> RetryLevel {
-        // The pause was measured a moment after it began.
+        // The pause may have been measured shortly after its start.
         let limit = pause + .seconds(1)
         let fitting = RetryLevel.allCases.last { level in
             level.delay <= limit && (expiresAt.map { now + level.delay < $0 } ?? true)
@@ -57,8 +58,7 @@ package struct RetryPolicy: Hashable, Sendable {
         return RetryLevel(atLeast: max(floor, min(cap, start * (1 << doublings))))
     }
 
-    /// Whether `attempts` tries, each with its wait, take as long as the horizon. The clock alone does not tell: time
-    /// that a push spent waiting for a shut lane was no try.
+    /// Whether the delays of `attempts` attempts sum up to the horizon. Time on a paused route does not count.
     private func fillsHorizon(floor: Duration, attempts: Int) -> Bool {
         var waited = Duration.zero
         for attempt in 1...max(attempts, 1) {

@@ -1,32 +1,31 @@
 import FoundationEssentials
 import PushProtocol
 
-/// Up to which moment of their registration pushes to devices are revoked. Pure.
+/// The latest revoked registration time of each device. Pure.
 ///
-/// Holds the last so many devices, between half its capacity and all of it: two tables, of which the older is forgotten
-/// when the younger is full. A device is 54 bits of its id, so two of them fall together once in 10¹⁰ lookups of a full
-/// set, and that costs a push only where the moments agree, too. Twelve bytes a place; memory grows with use.
+/// Consists of two tables and drops the older one when the younger is full, so it holds at least half its capacity.
+/// Stores 54 bits of each device id, which collide once in 10¹⁰ lookups of a full set. A slot takes 12 bytes; memory
+/// grows with use.
 struct RevocationSet {
-    private let share: Int
-    private var young = Table()
-    private var old = Table()
-    /// How many devices of the older table are in the younger one, too.
+    private let halfCapacity: Int
+    private var young = CompactTable()
+    private var old = CompactTable()
+    /// The number of devices that are in both tables.
     private var renewed = 0
-    /// The time of the last revocation that was forgotten for want of room; `nil` while none was.
-    private(set) var forgottenUntil: Timestamp?
+    /// The time of the last revocation that was dropped for capacity; `nil` if none was.
+    private(set) var droppedUntil: Timestamp?
 
     init(capacity: Int) {
         precondition(capacity >= 2)
-        share = capacity / 2
+        halfCapacity = capacity / 2
     }
 
     var count: Int { young.count + old.count - renewed }
     var isEmpty: Bool { young.count == 0 && old.count == 0 }
-    /// What the places take.
+    /// The memory of the tables.
     var bytes: Int { young.bytes + old.bytes }
 
-    /// Notes that pushes to `device` from a registration of up to `moment` are revoked. The latest moment counts. A repeat
-    /// takes no place and displaces no other device.
+    /// Revokes pushes to `device` for registrations up to `moment`. The latest moment counts. A repeat takes no slot.
     ///
     /// - Parameter at: when the user lost the device.
     mutating func revoke(_ device: UUID, until moment: Timestamp, at: Timestamp) {
@@ -36,18 +35,18 @@ struct RevocationSet {
         if let known = recent ?? earlier, latest <= known { return }
         if recent == nil {
             if earlier != nil { renewed += 1 }
-            if young.count == share {
-                if renewed < old.count, let lost = old.lastAt { forgottenUntil = max(forgottenUntil ?? lost, lost) }
+            if young.count == halfCapacity {
+                if renewed < old.count, let lost = old.lastAt { droppedUntil = max(droppedUntil ?? lost, lost) }
                 old = young
-                young = Table()
+                young = CompactTable()
                 renewed = 0
             }
         }
-        young.set(key, latest, most: share)
+        young.set(key, latest, maximumCount: halfCapacity)
         young.lastAt = max(young.lastAt ?? at, at)
     }
 
-    /// Whether a push to `device` from a registration of `moment` is revoked.
+    /// Whether a push to `device`, registered at `moment`, is revoked.
     func isRevoked(_ device: UUID, registeredAt moment: Timestamp) -> Bool {
         let key = Self.key(of: device)
         guard let limit = young.moment(of: key) ?? old.moment(of: key) else { return false }
@@ -55,10 +54,10 @@ struct RevocationSet {
     }
 
     private static func clamp(_ moment: Timestamp) -> UInt64 {
-        UInt64(min(max(moment.milliseconds, 0), Int64(1) << Table.momentBits - 1))
+        UInt64(min(max(moment.milliseconds, 0), Int64(1) << CompactTable.momentBits - 1))
     }
 
-    /// Ids are digests, but for those of tests, which count: every bit decides. Never 0.
+    /// A hash of all bits, never 0.
     private static func key(of device: UUID) -> UInt64 {
         let (high, low) = withUnsafeBytes(of: device.uuid) {
             ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
@@ -66,67 +65,67 @@ struct RevocationSet {
         var mixed = high &* 0x9e37_79b9_7f4a_7c15 ^ low
         mixed = (mixed ^ mixed >> 32) &* 0xff51_afd7_ed55_8ccd
         mixed = (mixed ^ mixed >> 32) &* 0xc4ce_b9fe_1a85_ec53
-        return max((mixed ^ mixed >> 32) >> (64 - Table.keyBits), 1)
+        return max((mixed ^ mixed >> 32) >> (64 - CompactTable.keyBits), 1)
     }
 }
 
-/// Keys and moments in open addressing, at most three quarters full.
-private struct Table {
+/// Hash table of keys and moments with open addressing, at most three quarters full.
+private struct CompactTable {
     /// Until the year 2109, in milliseconds.
     static let momentBits = 42
     static let keyBits = 96 - momentBits
 
-    /// The key and the high bits of the moment; 0 is a free place.
+    /// The key and the high bits of the moment; 0 for a free slot.
     private var words: [UInt64] = []
     /// The low bits of the moment.
     private var tails: [UInt32] = []
     private(set) var count = 0
-    /// The time of the latest revocation in it.
+    /// The time of the latest revocation in the table.
     var lastAt: Timestamp?
 
     var bytes: Int { words.count * (MemoryLayout<UInt64>.stride + MemoryLayout<UInt32>.stride) }
 
     func moment(of key: UInt64) -> UInt64? {
         guard count > 0 else { return nil }
-        let place = place(of: key)
-        return words[place] == 0 ? nil : moment(at: place)
+        let slot = slot(of: key)
+        return words[slot] == 0 ? nil : moment(at: slot)
     }
 
-    /// - Parameter most: how many keys there will ever be.
-    mutating func set(_ key: UInt64, _ moment: UInt64, most: Int) {
-        if (count + 1) * 4 > words.count * 3 { grow(most: most) }
-        let place = place(of: key)
-        if words[place] == 0 { count += 1 }
-        words[place] = key << UInt64(Self.momentBits - 32) | moment >> 32
-        tails[place] = UInt32(truncatingIfNeeded: moment)
+    /// - Parameter maximumCount: the most keys that the table will hold.
+    mutating func set(_ key: UInt64, _ moment: UInt64, maximumCount: Int) {
+        if (count + 1) * 4 > words.count * 3 { grow(maximumCount: maximumCount) }
+        let slot = slot(of: key)
+        if words[slot] == 0 { count += 1 }
+        words[slot] = key << UInt64(Self.momentBits - 32) | moment >> 32
+        tails[slot] = UInt32(truncatingIfNeeded: moment)
     }
 
-    private func moment(at place: Int) -> UInt64 {
-        (words[place] & (1 << UInt64(Self.momentBits - 32) - 1)) << 32 | UInt64(tails[place])
+    private func moment(at slot: Int) -> UInt64 {
+        (words[slot] & (1 << UInt64(Self.momentBits - 32) - 1)) << 32 | UInt64(tails[slot])
     }
 
-    private func key(at place: Int) -> UInt64 { words[place] >> UInt64(Self.momentBits - 32) }
+    private func key(at slot: Int) -> UInt64 { words[slot] >> UInt64(Self.momentBits - 32) }
 
-    /// Where the key is, or else belongs.
-    private func place(of key: UInt64) -> Int {
-        // As far along the table as the key is along all keys.
-        var place = Int((key << UInt64(64 - Self.keyBits)).multipliedFullWidth(by: UInt64(words.count)).high)
-        while words[place] != 0, self.key(at: place) != key {
-            place += 1
-            if place == words.count { place = 0 }
+    /// The slot of the key, or the free slot for it.
+    private func slot(of key: UInt64) -> Int {
+        // Scales the key to the size of the table.
+        var slot = Int((key << UInt64(64 - Self.keyBits)).multipliedFullWidth(by: UInt64(words.count)).high)
+        while words[slot] != 0, self.key(at: slot) != key {
+            slot += 1
+            if slot == words.count { slot = 0 }
         }
-        return place
+        return slot
     }
 
-    private mutating func grow(most: Int) {
-        let size = max(words.count + 1, min(max(words.count * 2, 64), most * 4 / 3 + 2))
+    private mutating func grow(maximumCount: Int) {
+        let size = max(words.count + 1, min(max(words.count * 2, 64), maximumCount * 4 / 3 + 2))
         let before = self
-        self = Table()
+        self = CompactTable()
         lastAt = before.lastAt
         words = Array(repeating: 0, count: size)
         tails = Array(repeating: 0, count: size)
-        for place in before.words.indices where before.words[place] != 0 {
-            set(before.key(at: place), before.moment(at: place), most: most)
+        for slot in before.words.indices where before.words[slot] != 0 {
+            set(before.key(at: slot), before.moment(at: slot), maximumCount: maximumCount)
         }
     }
 }

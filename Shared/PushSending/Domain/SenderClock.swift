@@ -1,10 +1,10 @@
 package import PushProtocol
 
-/// The two clocks and the one way to wait that the senders use, injected so that tests own time.
+/// The clocks and the sleep function of senders, injected for tests.
 package struct SenderClock: Sendable {
-    /// Time of day: what expirations and `iat` claims are compared with.
+    /// The time of day, for expirations and `iat` claims.
     package var now: @Sendable () -> Timestamp
-    /// Monotonic time since some start: what ages and pauses are measured with, so that a clock that jumps moves none.
+    /// Monotonic time since an arbitrary start, for ages and pauses.
     package var uptime: @Sendable () -> Duration
     package var sleep: @Sendable (Duration) async throws -> Void
 

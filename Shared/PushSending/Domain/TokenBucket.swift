@@ -1,16 +1,14 @@
 package import PushProtocol
 
-/// How many messages one process may send now under a quota that it shares with others: a pure machine, given the time by
-/// its owner.
+/// Token bucket of one process, for a provider quota that several processes share. Pure: the caller passes the time.
 ///
-/// The provider grants ``perMinute`` messages in any minute (`push-protocols` B.5). Spent evenly and never saved up for
-/// more than a second, the quota cannot be exceeded in a minute that begins anywhere: 61 seconds' worth of a sixty-fourth
-/// each. What is left, almost a twentieth, is for the moments in which processes come and go and disagree on their
-/// number.
+/// The provider allows ``perMinute`` messages in any minute (Firebase: FCM throttling and quotas). The bucket refills
+/// with a sixty-fourth of that a second and holds one second's worth. So no minute gets more than 61/64 of the quota.
+/// The rest, almost a twentieth, covers moments in which processes disagree on their number.
 package struct TokenBucket: Sendable {
-    /// The whole quota, which all processes together stay under.
+    /// The quota of all processes together.
     package private(set) var perMinute: Int
-    /// After a start, a refusal and a pause the rate grows from a twentieth to all of it.
+    /// How long the rate takes to grow from a twentieth to all of it, after a start, a refusal or a pause.
     package static let ramp = Duration.seconds(60)
     static let rampStart = 0.05
 
@@ -21,13 +19,13 @@ package struct TokenBucket: Sendable {
     private var closedUntil: Duration
 
     package enum Grant: Hashable, Sendable {
-        /// So many may be sent at once: at least one, at most what was asked for.
+        /// The number of messages to send now, from 1 to the number asked for.
         case granted(Int)
-        /// Nothing now; ask again then.
+        /// Send nothing now; ask again after this time.
         case wait(Duration)
     }
 
-    /// - Parameter perMinute: at least one.
+    /// - Parameter perMinute: the quota of all processes, at least 1.
     package init(perMinute: Int, now: Duration) {
         self.perMinute = max(perMinute, 1)
         updated = now
@@ -35,15 +33,14 @@ package struct TokenBucket: Sendable {
         closedUntil = now
     }
 
-    /// Messages a second, this process's share of the quota at `now`.
+    /// This process's share of the quota at `now`, in messages a second.
     package func rate(now: Duration) -> Double {
         guard now >= closedUntil else { return 0 }
         let grown = (now - rampBegin) / Self.ramp
         return Double(perMinute) / 64 / Double(sharers) * min(max(grown, Self.rampStart), 1)
     }
 
-    /// Asks for `wanted` messages. What is bulk leaves a quarter of a second's worth, so that a broadcast which takes all
-    /// it can get never keeps an interactive push waiting.
+    /// Asks for `wanted` messages. The bulk lane leaves a quarter of the bucket for interactive pushes.
     package mutating func take(_ wanted: Int, _ lane: Lane, now: Duration) -> Grant {
         refill(now: now)
         guard now >= closedUntil else { return .wait(closedUntil - now) }
@@ -60,13 +57,12 @@ package struct TokenBucket: Sendable {
             level -= Double(granted)
             return .granted(granted)
         }
-        // A little at a time would be as slow, and more work.
+        // Smaller grants would be as slow and cost more work.
         let worthwhile = Double(min(wanted, max(1, Int(capacity / 8))))
         return .wait(max(.seconds((worthwhile + reserve - level) / rate), .milliseconds(1)))
     }
 
-    /// Takes note of how many processes were seen to share the quota; none, where all of them pause: then the last count
-    /// holds.
+    /// Sets the number of processes that share the quota. Ignores 0, which means that all of them pause.
     package mutating func share(among processes: Int, now: Duration) {
         guard processes > 0 else { return }
         refill(now: now)
@@ -74,24 +70,24 @@ package struct TokenBucket: Sendable {
         level = min(level, Self.capacity(at: rate(now: now)))
     }
 
-    /// Nothing was sent for a while, and nobody has counted this process meanwhile: a slow start, until they have.
-    package mutating func beginSlowly(now: Duration) {
+    /// Restarts the ramp after a pause, until the other processes count this one again.
+    package mutating func restartRamp(now: Duration) {
         refill(now: now)
         rampBegin = max(now, closedUntil)
         level = min(level, Self.capacity(at: rate(now: now)))
     }
 
-    /// Sets the whole quota anew.
+    /// Changes the quota of all processes.
     ///
-    /// - Parameter perMinute: at least one.
-    package mutating func allow(perMinute: Int, now: Duration) {
+    /// - Parameter perMinute: at least 1.
+    package mutating func setLimit(perMinute: Int, now: Duration) {
         refill(now: now)
         self.perMinute = max(perMinute, 1)
         level = min(level, Self.capacity(at: rate(now: now)))
     }
 
-    /// The provider says that the quota is used up: nothing for `pause`, and then a slow start.
-    package mutating func refused(for pause: Duration, now: Duration) {
+    /// Sends nothing for `pause`, then restarts the ramp: the provider says that the quota is exhausted.
+    package mutating func pauseSending(for pause: Duration, now: Duration) {
         refill(now: now)
         closedUntil = max(closedUntil, now + pause)
         rampBegin = closedUntil
@@ -106,9 +102,9 @@ package struct TokenBucket: Sendable {
         updated = now
     }
 
-    /// One second's worth, but never less than a message.
+    /// One second's worth, at least one message.
     private static func capacity(at rate: Double) -> Double { max(rate, 1) }
 
-    /// What sums of fractions may lack of a whole.
+    /// The rounding error of sums of fractions.
     private static let tolerance = 1e-6
 }

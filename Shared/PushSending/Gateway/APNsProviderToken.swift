@@ -1,11 +1,13 @@
-import JWTKit
 package import PushProtocol
+import JWTKit
 
-/// A provider token (`push-protocols` A.8): ES256, and the claims `iss` and `iat` alone.
+/// Signs APNs provider tokens: JWTs with ES256 and the claims `iss` and `iat`.
+///
+/// Source: Apple, "Establishing a token-based connection to APNs".
 package enum APNsProviderToken {
-    /// Signs one with the key in `pem` (PKCS#8, as downloaded from Apple).
+    /// Signs a token with the key in `pem` (PKCS#8, as downloaded from Apple).
     ///
-    /// - Throws: what JWTKit throws about a text that is no such key. It may quote the text: never pass it on.
+    /// - Throws: JWTKit's error if `pem` is no such key. It may quote the text: never log it.
     package static func sign(
         pem: String, keyID: String, teamID: String, issuedAt: Timestamp
     ) async throws -> String {

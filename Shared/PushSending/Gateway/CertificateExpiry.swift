@@ -1,8 +1,9 @@
 package import FoundationEssentials
-import Metrics
+package import Providers
 package import PushProtocol
+import Metrics
 
-/// How long a certificate that a lane sends with will last:
+/// Records the days until a route's client certificate expires:
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
@@ -10,19 +11,19 @@ package import PushProtocol
 package struct CertificateExpiry: Sendable {
     private let gauge: Gauge
 
-    package init(provider: Provider, lane: LaneKey) {
+    package init(provider: Provider, route: ProviderRoute) {
         gauge = Gauge(
             label: "heliograph_certificate_expiry_days",
             dimensions: [
-                ("provider", provider.rawValue), ("app", lane.app.rawValue),
-                ("environment", lane.environment.rawValue),
+                ("provider", provider.rawValue), ("app", route.app.rawValue),
+                ("environment", route.environment.rawValue),
             ])
     }
 
-    /// Days pass without anybody's doing: record again every now and then.
+    /// Records the days until `notAfter`. Call it periodically, since the value changes with time.
     package func record(_ notAfter: Date, now: Timestamp) { gauge.record(Self.days(until: notAfter, now: now)) }
 
-    /// Days, with their fraction.
+    /// The days until `notAfter`, with a fraction.
     package static func days(until notAfter: Date, now: Timestamp) -> Double {
         notAfter.timeIntervalSince(now.date) / 86_400
     }

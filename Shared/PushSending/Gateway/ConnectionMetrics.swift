@@ -2,18 +2,18 @@ import HTTP2
 import Metrics
 import PushProtocol
 
-/// How one client's connections are, for operators who set how many there may be:
+/// Connection metrics of one HTTP/2 client:
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
-/// | `heliograph_push_connections` | gauge | provider, environment, apps | connections that take requests |
-/// | `heliograph_push_streams_open` | gauge | provider, environment, apps | requests under way on them |
-/// | `heliograph_push_requests_waiting` | gauge | provider, environment, apps | requests that have no stream yet |
+/// | `heliograph_push_connections` | gauge | provider, environment, apps | connections that accept requests |
+/// | `heliograph_push_streams_open` | gauge | provider, environment, apps | requests in flight on them |
+/// | `heliograph_push_requests_waiting` | gauge | provider, environment, apps | requests without a stream |
 /// | `heliograph_push_connects_total` | counter | provider, environment, apps, result | `ready` and `failed` attempts to connect |
-/// | `heliograph_push_goaways_total` | counter | provider, environment, apps | GOAWAY frames of the provider |
-/// | `heliograph_push_resends_total` | counter | provider, environment, apps | requests that were not processed and went again at once |
+/// | `heliograph_push_goaways_total` | counter | provider, environment, apps | GOAWAY frames from the provider |
+/// | `heliograph_push_resends_total` | counter | provider, environment, apps | unprocessed requests, resent at once |
 ///
-/// `apps` are those that share the credential, with commas between them.
+/// `apps` are the apps that share the credential, separated by commas.
 struct ConnectionMetrics {
     private let connections: Gauge
     private let streams: Gauge
@@ -22,7 +22,7 @@ struct ConnectionMetrics {
     private let failed: Counter
     private let goAways: Counter
     private let resends: Counter
-    /// Whose statistics were recorded last, and what they were.
+    /// The statistics recorded last, and their client.
     private var last: (client: HTTP2Client, statistics: HTTP2ClientStatistics)?
 
     init(_ client: ProviderClient, provider: Provider) {
@@ -41,7 +41,7 @@ struct ConnectionMetrics {
 
     mutating func record(_ client: HTTP2Client) {
         let now = client.statistics
-        // A client that replaced another counts from nothing.
+        // A new client counts from zero.
         let before = last.flatMap { $0.client === client ? $0.statistics : nil }
         func more(_ count: KeyPath<HTTP2ClientStatistics, Int>) -> Int {
             now[keyPath: count] - (before?[keyPath: count] ?? 0)

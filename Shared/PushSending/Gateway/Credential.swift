@@ -1,12 +1,12 @@
 package import PushProtocol
 
-/// What proves to a provider who sends: the whole value of the header `authorization`. It prints redacted.
+/// A provider credential: the value of the header `authorization`. Prints redacted.
 package struct Credential: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// `bearer …`. Never log it. Absent where the connection itself is the proof, by a client certificate.
+    /// `bearer …`; `nil` with a client certificate. Never log it.
     package let authorization: String?
-    /// Counts the credentials of one source, so that many who were refused with the same one replace it once.
+    /// The number of this credential at its source, so that concurrent refusals replace it once.
     package let generation: Int
-    /// The uptime at which it was minted.
+    /// The uptime at minting.
     package let mintedAt: Duration
 
     package init(authorization: String?, generation: Int, mintedAt: Duration) {
@@ -20,15 +20,14 @@ package struct Credential: Sendable, CustomStringConvertible, CustomDebugStringC
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// A freshly minted credential and how long it serves.
+/// A new credential and its lifetime.
 package struct MintedCredential: Sendable {
     package var authorization: String
-    /// From this age on a new one is obtained while this one goes on serving.
+    /// The age from which to mint a new one, while this one stays in use.
     package var renewAfter: Duration
-    /// From this age on it is of no use. Equal to `renewAfter` where a new one is at hand at once.
+    /// The age from which not to use it. Equals `renewAfter` if minting takes no time.
     package var usableFor: Duration
-    /// The time of day that is signed into it as its beginning, which the provider compares with its own; `nil` where
-    /// the provider counts its age itself.
+    /// The signed issue time, which the provider compares with its clock; `nil` if the provider tracks the age itself.
     package var issuedAt: Timestamp?
 
     package init(
@@ -40,25 +39,25 @@ package struct MintedCredential: Sendable {
         self.issuedAt = issuedAt
     }
 
-    /// How far into the future its beginning may lie: more than clocks are corrected in everyday use.
-    static let greatestLead = Duration.seconds(60)
+    /// How far in the future the issue time may be. Larger than usual clock corrections.
+    static let maxClockLead = Duration.seconds(60)
 
-    /// Whether the time of day says that it is from the future, or too old: the clock was put right since it was minted.
-    func isMisdated(at now: Timestamp) -> Bool {
+    /// Whether the issue time is in the future or too old, because the clock was corrected after minting.
+    func isIssueTimeInvalid(at now: Timestamp) -> Bool {
         guard let issuedAt else { return false }
         let age = now - issuedAt
-        return age < .zero - Self.greatestLead || age >= usableFor
+        return age < .zero - Self.maxClockLead || age >= usableFor
     }
 }
 
-/// Why there is no credential. The texts name keys and files, never their contents.
+/// Why no credential is available. Reasons name keys and files, never their contents.
 package enum CredentialError: Error, Hashable, Sendable {
-    /// The key or account is refused or unreadable: a person has to mend it.
+    /// The key or account is refused or unreadable. Needs an operator.
     case refused(reason: String)
-    /// Whoever issues credentials cannot be reached now.
+    /// The issuer of credentials is unreachable.
     case unavailable(reason: String)
 
-    var answer: GatewayAnswer {
+    var result: SendResult {
         switch self {
         case .refused(let reason): .halted(reason: reason)
         case .unavailable(let reason): .unreachable(reason: reason)
@@ -74,11 +73,11 @@ extension CredentialError: CustomStringConvertible {
     }
 }
 
-/// Where a gateway gets its credential from; safe to ask from many tasks at once.
+/// The source of a gateway's credential. Safe for concurrent use.
 package protocol CredentialSource: Sendable {
-    /// The credential to send with now. Waits only when none is usable.
+    /// The credential to use now. Waits only if none is usable.
     func current() async throws(CredentialError) -> Credential
 
-    /// A credential other than `refused`: however many ask with the same one, a new one is minted once.
+    /// A credential newer than `refused`. Concurrent calls with the same one mint once.
     func replacing(_ refused: Credential) async throws(CredentialError) -> Credential
 }

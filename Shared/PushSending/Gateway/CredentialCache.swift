@@ -1,28 +1,29 @@
 import Synchronization
 
-/// One credential for all who send with it: minted when first needed, by one task at a time, renewed before it ends.
+/// Caches one credential: mints it on first use, by one task at a time, and renews it before it expires.
 ///
-/// While a renewal runs, the old credential goes on serving as long as it is usable. After a failed minting the next
-/// one waits, doubling from one second to a minute; who asks meanwhile gets the last error at once.
+/// The old credential stays in use during a renewal, as long as it is usable. After a failed minting the next one
+/// waits, with a backoff from one second to a minute. Meanwhile callers get the last error at once.
 ///
-/// Ages are measured in uptime, which no correction of the clock changes. A credential that carries the time of day is
-/// also compared with the clock each time it is asked for. One that was minted under a wrong clock is replaced, once in
-/// ``pauseOfCorrections`` at most, since a provider limits how many a key may sign.
+/// Measures ages in uptime, which clock corrections do not change. Also compares the issue time with the clock on each
+/// access, and replaces a credential that was minted under a wrong clock. Does so at most once in
+/// ``minIntervalBetweenClockCorrections``, because providers limit the tokens of a key.
 package final class CredentialCache: CredentialSource {
     package typealias Mint = @Sendable () async throws(CredentialError) -> MintedCredential
-    private typealias Minting = Task<Result<Credential, CredentialError>, Never>
+    private typealias MintingTask = Task<Result<Credential, CredentialError>, Never>
 
-    /// The least time between two mintings because of the clock. APNs takes one token of a key in twenty minutes
-    /// (`push-protocols` A.8).
-    package static let pauseOfCorrections = Duration.seconds(20 * 60)
+    /// The minimum time between two mintings for a corrected clock.
+    ///
+    /// APNs accepts one new token of a key in 20 minutes (Apple: Establishing a token-based connection to APNs).
+    package static let minIntervalBetweenClockCorrections = Duration.seconds(20 * 60)
 
     private struct State {
-        /// The uptime of the last minting because of the clock.
-        var corrected: Duration?
+        /// The uptime of the last minting for a corrected clock.
+        var correctedAt: Duration?
         var current: (credential: Credential, minted: MintedCredential)?
-        var minting: Minting?
+        var minting: MintingTask?
         var generation = 0
-        /// Counts what credentials are minted from; see ``renew()``.
+        /// The number of the key or account that credentials are minted from; see ``renew()``.
         var source = 0
         var failure: (error: CredentialError, count: Int, until: Duration)?
     }
@@ -30,32 +31,35 @@ package final class CredentialCache: CredentialSource {
     private enum Plan {
         case serve(Credential)
         case fail(CredentialError)
-        case wait(Minting)
+        case wait(MintingTask)
     }
 
     private let clock: SenderClock
     private let mint: Mint
     private let state = Mutex(State())
 
-    /// `mint` is called by one task at a time, but for a renewal that does not wait for one under way.
+    /// - Parameters:
+    ///   - clock: the clock.
+    ///   - mint: mints a credential. Called by one task at a time, except right after ``renew()``.
     package init(clock: SenderClock, mint: @escaping Mint) {
         self.clock = clock
         self.mint = mint
     }
 
     package func current() async throws(CredentialError) -> Credential {
-        try await carryOut(state.withLock { state in plan(&state, refused: nil) })
+        try await execute(state.withLock { state in plan(&state, refused: nil) })
     }
 
     package func replacing(_ refused: Credential) async throws(CredentialError) -> Credential {
-        try await carryOut(state.withLock { state in plan(&state, refused: refused) })
+        try await execute(state.withLock { state in plan(&state, refused: refused) })
     }
 
-    /// Whether one is being minted.
+    /// Whether a minting is in flight.
     package var isMinting: Bool { state.withLock { $0.minting != nil } }
 
-    /// Forgets the credential, and whatever failed: what it is minted from has changed. What is being minted now serves
-    /// those who wait for it, and nobody after them.
+    /// Discards the credential and the last error, after a change of the key or account.
+    ///
+    /// A credential that is being minted goes to the tasks that wait for it, but is not cached.
     package func renew() {
         state.withLock { state in
             state.source += 1
@@ -63,7 +67,7 @@ package final class CredentialCache: CredentialSource {
         }
     }
 
-    private func carryOut(_ plan: Plan) async throws(CredentialError) -> Credential {
+    private func execute(_ plan: Plan) async throws(CredentialError) -> Credential {
         switch plan {
         case .serve(let credential): return credential
         case .fail(let error): throw error
@@ -73,8 +77,8 @@ package final class CredentialCache: CredentialSource {
 
     private func plan(_ state: inout State, refused: Credential?) -> Plan {
         let now = clock.uptime()
-        if isMisdated(state, now: now) {
-            state.corrected = now
+        if isIssueTimeInvalid(state, now: now) {
+            state.correctedAt = now
             state.current = nil
         } else if let (credential, minted) = state.current, credential.generation != refused?.generation {
             let age = now - credential.mintedAt
@@ -88,14 +92,14 @@ package final class CredentialCache: CredentialSource {
         return .fail(state.failure?.error ?? .unavailable(reason: "no-credential"))
     }
 
-    private func isMisdated(_ state: State, now: Duration) -> Bool {
-        guard let minted = state.current?.minted, minted.isMisdated(at: clock.now()) else { return false }
-        return state.corrected.map { now - $0 >= Self.pauseOfCorrections } ?? true
+    private func isIssueTimeInvalid(_ state: State, now: Duration) -> Bool {
+        guard let minted = state.current?.minted, minted.isIssueTimeInvalid(at: clock.now()) else { return false }
+        return state.correctedAt.map { now - $0 >= Self.minIntervalBetweenClockCorrections } ?? true
     }
 
-    /// Starts a minting unless one runs or the last one failed too recently.
+    /// Starts a minting, unless one is in flight or the last one failed too recently.
     ///
-    /// The task is not a child of who asked first: the others wait for it too when that one is cancelled.
+    /// Uses an unstructured task, so that cancelling one caller does not fail the others.
     private func startMinting(_ state: inout State, now: Duration) {
         guard state.minting == nil, state.failure.map({ now >= $0.until }) ?? true else { return }
         let source = state.source

@@ -1,52 +1,55 @@
 package import FoundationEssentials
 import Synchronization
 
-/// A file that holds a credential, and the last of its contents that was of use.
+/// A credential file and its last valid contents.
 ///
-/// It is read when it is looked at, never when somebody sends: what was replaced by something malformed goes on serving.
+/// Read by ``reload()`` only, never while sending. Invalid new contents leave the old credential in use.
 package final class CredentialFile<Value: Sendable>: WatchedCredential {
-    /// Reads the contents and proves them, by minting or signing with them. Its error names the file and what is wrong
-    /// with it, and quotes nothing.
-    package typealias Take = @Sendable (_ contents: [UInt8]) async throws(CredentialError) -> Value
+    /// Parses the contents and tests them by minting or signing. Errors name the file and quote nothing of it.
+    package typealias Parse = @Sendable (_ contents: [UInt8]) async throws(CredentialError) -> Value
 
     private struct State {
         var value: Value?
         var problem: CredentialError?
-        /// What was there when it was last looked at, file by file; absent before the first look.
+        /// The identity of each file at the last reload; `nil` before the first.
         var seen: [FileIdentity?]?
-        /// The contents that `value` came from.
+        /// The contents of `value`.
         var contents: [[UInt8]]?
     }
 
     package let path: String
     private let paths: [String]
     private let files: FileAccess
-    private let take: Take
+    private let parse: Parse
     private let state = Mutex(State())
 
-    /// `others` belong to the credential as well: a change of any is a change of it. `take` is given what `path` holds.
-    package init(path: String, others: [String] = [], files: FileAccess = .system, take: @escaping Take) {
+    /// - Parameters:
+    ///   - path: the credential file.
+    ///   - others: further files of the credential, which are also watched for changes.
+    ///   - files: the file system.
+    ///   - parse: parses the contents of `path`.
+    package init(path: String, others: [String] = [], files: FileAccess = .system, parse: @escaping Parse) {
         self.path = path
         paths = [path] + others
         self.files = files
-        self.take = take
+        self.parse = parse
     }
 
-    /// The credential in force.
+    /// The credential in use.
     ///
-    /// - Throws: why there never was one; ``CredentialError/refused(reason:)`` before the first look.
+    /// - Throws: The error of the first reload, or ``CredentialError/refused(reason:)`` before it.
     package func value() throws(CredentialError) -> Value {
         let (value, problem) = state.withLock { ($0.value, $0.problem) }
         guard let value else { throw problem ?? .refused(reason: "\(path): has not been read yet") }
         return value
     }
 
-    /// What is wrong with the file as it is now, whether or not an older credential is in force.
+    /// The error of the current contents, even while an older credential is in use.
     package var problem: CredentialError? { state.withLock { $0.problem } }
 
-    /// Reads the file if it is another than before. Called by one task at a time.
-    package func look() async -> CredentialLook {
-        // Before the contents: what changes while they are read is looked at again.
+    /// Reads the file if it has changed. Not for concurrent calls.
+    package func reload() async -> CredentialReload {
+        // Before reading, so that a change during the read is seen by the next reload.
         let identities = paths.map(files.identity)
         let (seen, old) = state.withLock { ($0.seen, $0.contents) }
         if let seen, seen == identities { return .unchanged }
@@ -60,7 +63,7 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
                 }
                 return wasRefused ? .restored : .unchanged
             }
-            let value = try await take(contents[0])
+            let value = try await parse(contents[0])
             state.withLock { state in
                 state = State(value: value, problem: nil, seen: identities, contents: contents)
             }
@@ -76,30 +79,30 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
 
     private func read(_ path: String) throws(CredentialError) -> [UInt8] {
         guard let contents = files.contents(path) else {
-            throw .refused(reason: "\(path): cannot be read; check that it is there, and its permissions")
+            throw .refused(reason: "\(path): cannot be read; check that it exists, and its permissions")
         }
         return contents
     }
 }
 
-/// What a look at a credential's file came to.
-package enum CredentialLook: Hashable, Sendable {
+/// The result of reloading a credential file.
+package enum CredentialReload: Hashable, Sendable {
     case unchanged
-    /// Its new contents are in force.
+    /// The new contents are in use.
     case taken
-    /// It holds again what was in force all the time.
+    /// The file contains the credential in use again, after invalid contents.
     case restored
-    /// Its new contents are of no use. Told once for each change of the file.
+    /// The new contents are invalid. Returned once for each change of the file.
     case refused(CredentialError, oldStays: Bool)
 }
 
-/// A ``CredentialFile``, whatever it holds.
+/// A ``CredentialFile`` of any value.
 package protocol WatchedCredential: Sendable {
     var path: String { get }
     var problem: CredentialError? { get }
-    /// When what is in force ends by itself; `nil` for what does not say.
+    /// When the credential in use expires; `nil` if it does not.
     var expiresAt: Date? { get }
-    func look() async -> CredentialLook
+    func reload() async -> CredentialReload
 }
 
 extension WatchedCredential {

@@ -8,8 +8,9 @@ import Foundation
     import Darwin
 #endif
 
-/// What tells that a file is another than before, without reading it. Links are followed, so it also tells when a link
-/// on the way there was exchanged, which is how Kubernetes updates mounted secrets.
+/// File status that shows a change without reading the file.
+///
+/// Follows links, so it also shows a replaced symbolic link, which is how Kubernetes updates mounted secrets.
 package struct FileIdentity: Hashable, Sendable {
     package var device: UInt64
     package var inode: UInt64
@@ -25,9 +26,9 @@ package struct FileIdentity: Hashable, Sendable {
     }
 }
 
-/// How files are looked at, injected so that tests own them.
+/// File system access, injected for tests.
 package struct FileAccess: Sendable {
-    /// `nil` for a file that is not there, or out of reach.
+    /// `nil` if the file is missing or inaccessible.
     package var identity: @Sendable (_ path: String) -> FileIdentity?
     package var contents: @Sendable (_ path: String) -> [UInt8]?
 

@@ -1,23 +1,24 @@
 package import HTTP2
+package import Providers
 import PushProtocol
 import Synchronization
 
-/// The real transport: one HTTP/2 client, whose connections belong to one credential on one of a provider's hosts.
+/// Transport over an HTTP/2 client, with the connections of one credential to one host of a provider.
 package final class HTTP2Transport: ProviderTransport {
     package let client: HTTP2Client
     private let counter = Mutex(0)
 
-    /// The owner of `client` shuts it down.
+    /// - Parameter client: the client; its owner shuts it down.
     package init(client: HTTP2Client) { self.client = client }
 
     package var generation: Int { counter.withLock { $0 } }
 
     package func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
-    ) async -> [TransportAnswer] {
+        _ batch: ProviderRequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
+    ) async -> [TransportResult] {
         do throws(HTTP2Error) {
-            let requests = try BatchOnTheWire(batch, authorization: authorization, conditions: conditions)
-            return await client.execute(all: requests, deadline: deadline).map(TransportAnswer.init)
+            let requests = try EncodedBatch(batch, authorization: authorization, conditions: conditions)
+            return await client.execute(all: requests, deadline: deadline).map(TransportResult.init)
         } catch {
             return Array(repeating: .failure(TransportError(error)), count: batch.count)
         }
@@ -33,35 +34,35 @@ package final class HTTP2Transport: ProviderTransport {
     }
 }
 
-/// A batch as the client takes it: the fields of each letter and of the credential laid out once.
-private struct BatchOnTheWire: HTTP2Requests {
-    let batch: RequestBatch
-    let letters: [HTTP2FieldBlock]
+/// A batch for the HTTP/2 client, with the fields of each template and of the credential encoded once.
+private struct EncodedBatch: HTTP2Requests {
+    let batch: ProviderRequestBatch
+    let templates: [HTTP2FieldBlock]
     let authorization: HTTP2FieldBlock?
     let conditions: SendConditions
 
-    init(_ batch: RequestBatch, authorization: String?, conditions: SendConditions) throws(HTTP2Error) {
+    init(_ batch: ProviderRequestBatch, authorization: String?, conditions: SendConditions) throws(HTTP2Error) {
         self.batch = batch
         self.conditions = conditions
-        // Laid out once; nghttp2 puts it into no table, whatever is asked for, so it travels with each request.
+        // nghttp2 never indexes `authorization`, so each request carries it in full.
         self.authorization =
             if let authorization {
                 try HTTP2FieldBlock([HTTP2Header(name: "authorization", value: authorization)])
             } else {
                 nil
             }
-        var letters: [HTTP2FieldBlock] = []
-        for letter in batch.letters {
-            letters.append(
+        var templates: [HTTP2FieldBlock] = []
+        for template in batch.templates {
+            templates.append(
                 try HTTP2FieldBlock(
-                    letter.shared.map { HTTP2Header(name: $0.name, value: $0.value, neverIndexed: $0.neverIndexed) }))
+                    template.shared.map { HTTP2Header(name: $0.name, value: $0.value, neverIndexed: $0.neverIndexed) }))
         }
-        self.letters = letters
+        self.templates = templates
     }
 
     var count: Int { batch.count }
 
-    var precedence: HTTP2Precedence {
+    var priority: RequestPriority {
         switch batch.lane {
         case .interactive: .normal
         case .bulk: .background
@@ -71,7 +72,7 @@ private struct BatchOnTheWire: HTTP2Requests {
     func body(_ index: Int) -> [UInt8] { batch.body(of: index, at: conditions.now) }
 
     func write(_ index: Int, to fields: inout HeaderArena) {
-        let letter = batch.entries[index].letter
+        let template = batch.entries[index].template
         fields.append(constant: ":method", constant: "POST")
         if let path = batch.path {
             fields.append(":path", path)
@@ -79,25 +80,27 @@ private struct BatchOnTheWire: HTTP2Requests {
             batch.withPath(of: index) { fields.append(constant: ":path", $0, neverIndexed: true) }
         }
         if let authorization { fields.append(authorization) }
-        fields.append(letters[letter])
-        let own = batch.letters[letter].own
-        for place in own.indices {
-            batch.withValue(place, of: index) { fields.append(constant: own[place], $0, neverIndexed: true) }
+        fields.append(templates[template])
+        let perRequestFields = batch.templates[template].perRequestFields
+        for field in perRequestFields.indices {
+            batch.withValue(field, of: index) {
+                fields.append(constant: perRequestFields[field], $0, neverIndexed: true)
+            }
         }
     }
 
-    func goesOn(after status: Int) -> Bool { conditions.goesOn(status) }
+    func shouldContinue(after status: Int) -> Bool { conditions.shouldContinue(status) }
 
     func mayStart(_ index: Int) -> Bool { conditions.mayStart(index) }
 }
 
-extension TransportAnswer {
-    fileprivate init(_ answer: HTTP2Answer) {
+extension TransportResult {
+    fileprivate init(_ answer: HTTP2Result) {
         switch answer {
         case .success(let response):
             self = .success(
                 ProviderResponse(
-                    status: response.status, headers: ProviderFields(nulSeparated: response.fields),
+                    status: response.status, headers: ResponseHeaders(nulSeparated: response.fields),
                     body: response.body))
         case .failure(let error): self = .failure(TransportError(error))
         }
@@ -105,7 +108,7 @@ extension TransportAnswer {
 }
 
 extension TransportError {
-    /// Only the failure's word is kept: its sentence may name addresses, and reasons end up in metrics and headers.
+    /// Keeps only the failure's code: its text may contain addresses, and reasons appear in metrics and headers.
     init(_ error: HTTP2Error) {
         switch error {
         case .notProcessed(let failure):

@@ -1,11 +1,11 @@
 package import HTTP2
 package import PushProtocol
 
-/// One credential's connections to one of a provider's hosts, and who sends over them.
+/// The connections of one credential to one host of a provider, and the apps that use them.
 package struct ProviderClient: Sendable {
     package let apps: [AppID]
     package let environment: ProviderEnvironment
-    /// The one in force: a new certificate brings a new client, and before the first there is none.
+    /// The client in use; `nil` before the first. A new client certificate replaces it.
     package let current: @Sendable () -> HTTP2Client?
 
     package init(

@@ -1,10 +1,10 @@
-import HTTP2
 package import PushProtocol
+import HTTP2
 import ServiceLifecycle
 
-/// The clients of one sender: shows how their connections are, and shuts them down together after the stage has drained.
+/// Records the connection metrics of a sender's clients, and shuts the clients down after the stage has drained.
 package struct ProviderClients: Service {
-    package static var pace: Duration { .seconds(1) }
+    package static var interval: Duration { .seconds(1) }
 
     private let clients: [ProviderClient]
     private let provider: Provider
@@ -20,17 +20,17 @@ package struct ProviderClients: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             var metrics = clients.map { ConnectionMetrics($0, provider: provider) }
-            // Cancelled only when the process stops.
+            // Cancelled by the shutdown only.
             repeat {
                 for (index, client) in clients.enumerated() {
                     if let current = client.current() { metrics[index].record(current) }
                 }
-            } while (try? await clock.sleep(Self.pace)) != nil
+            } while (try? await clock.sleep(Self.interval)) != nil
         }
         await shutdown()
     }
 
-    /// Ends the connections when what is in flight has been answered.
+    /// Closes the connections after the requests in flight.
     package func shutdown() async {
         await withDiscardingTaskGroup { group in
             for client in clients {

@@ -1,61 +1,67 @@
+package import Providers
 package import PushProtocol
 
-/// How requests reach a provider: the seam between the gateway and HTTP/2, and where tests put a provider of their own.
+/// Sends requests to a provider. Implemented over HTTP/2, and by tests.
 package protocol ProviderTransport: Sendable {
-    /// Counts the replacements of the connections; see ``reconnect(from:)``.
+    /// The number of times that the connections were replaced; see ``reconnect(from:)``.
     var generation: Int { get }
 
-    /// Sends every request of `batch` with the header `authorization` and waits for the last answer: each for `deadline`
-    /// at most until it has a stream, and as long again for its answer. The answers come in the order of the requests.
-    /// `conditions` say which of them end without being sent.
+    /// Sends all requests of `batch` and waits for the last response.
+    ///
+    /// - Parameters:
+    ///   - batch: the requests.
+    ///   - authorization: the value of the header `authorization`.
+    ///   - deadline: the longest wait of a request for a stream, and again for its response.
+    ///   - conditions: decide which requests end unsent.
+    /// - Returns: The responses, in the order of the requests.
     func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
-    ) async -> [TransportAnswer]
+        _ batch: ProviderRequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
+    ) async -> [TransportResult]
 
-    /// Replaces the connections, unless they were replaced since `generation`. Requests in flight finish on the old; those that
-    /// wait end as `outdated`.
+    /// Replaces the connections, unless they were replaced since `generation`.
+    ///
+    /// Requests in flight finish on the old ones. Waiting requests end as `outdated`.
     func reconnect(from generation: Int)
 }
 
-/// The questions that a transport asks while the requests of a batch wait for streams. They are asked on any thread, and
-/// often: the answers must be quick.
+/// Callbacks of a transport while the requests of a batch wait for streams. Called on any thread; must be fast.
 package struct SendConditions: Sendable {
-    /// Asked about every answer's status. After a no, each request that has not left yet ends as `withdrawn`.
-    package let goesOn: @Sendable (_ status: Int) -> Bool
-    /// Asked about the request at an index right before it gets a stream. After a no, it ends as `withheld`.
+    /// Called with each response's status. False ends all unsent requests as `withdrawn`.
+    package let shouldContinue: @Sendable (_ status: Int) -> Bool
+    /// Called with a request's index right before it gets a stream. False ends the request as `withheld`.
     package let mayStart: @Sendable (_ index: Int) -> Bool
-    /// The time of day, for bodies that say how long a push still has.
+    /// The time of day, for the TTL in bodies.
     package let now: @Sendable () -> Timestamp
 
     package init(
-        goesOn: @escaping @Sendable (_ status: Int) -> Bool = { _ in true },
+        shouldContinue: @escaping @Sendable (_ status: Int) -> Bool = { _ in true },
         mayStart: @escaping @Sendable (_ index: Int) -> Bool = { _ in true },
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
-        self.goesOn = goesOn
+        self.shouldContinue = shouldContinue
         self.mayStart = mayStart
         self.now = now
     }
 }
 
-package typealias TransportAnswer = Result<ProviderResponse, TransportError>
+package typealias TransportResult = Result<ProviderResponse, TransportError>
 
-/// What went wrong below the provider's answer, told by what is known about the request.
+/// Why a request has no response.
 package enum TransportError: Error, Hashable, Sendable {
-    /// No connection could be had; nothing was sent.
+    /// Not sent: no connection could be opened.
     case unreachable(reason: String)
-    /// The provider has not processed it, and sending it again at once did not help.
+    /// The provider has not processed the request, and an immediate retry failed.
     case notProcessed(reason: String)
-    /// Not the provider's doing: too many requests wait here, or this process stops.
+    /// Not sent for a local reason: too many waiting requests, or shutdown.
     case deferred(reason: String)
-    /// It may have been processed: the connection, or the wait for it, ended before the answer.
+    /// The request may have been processed: the connection ended or the task was cancelled before the response.
     case ambiguous(reason: String)
-    /// It may have been processed: it was written, and no answer came within the deadline.
+    /// The request may have been processed: it was written, but no response came within the deadline.
     case timedOut
-    /// Not sent: the answer to another request of its batch made it pointless.
+    /// Not sent: ``SendConditions/shouldContinue`` returned false for another response.
     case withdrawn
-    /// Not sent: when it was about to get a stream, ``SendConditions/mayStart`` said no.
+    /// Not sent: ``SendConditions/mayStart`` returned false.
     case withheld
-    /// Not sent: while it waited the connections were replaced, for a reason that its credential may share.
+    /// Not sent: the connections were replaced while it waited. Its credential may be stale, too.
     case outdated
 }

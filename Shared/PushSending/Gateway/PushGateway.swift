@@ -1,45 +1,50 @@
+package import Providers
 package import PushProtocol
 
-/// The way to one app's devices on one of a provider's environments.
+/// Sends to one app's devices in one environment of a provider.
 package protocol PushGateway: Sendable {
-    /// What the provider allows all who send where this gateway sends; `nil` where it sets no limit, or while it is not
-    /// known yet whose it is.
-    var quota: QuotaGate? { get }
+    /// The quota shared with the project's other senders; `nil` without a quota, or while the project is unknown.
+    var quota: QuotaLimiter? { get }
 
-    /// Renders what the targets of `push` share.
+    /// Renders the content that all targets of `push` share.
     func render(_ push: Push) -> any PushRendering
 
-    /// Sends all of `copies` at once and tries every remedy that needs no waiting. Never throws: what is known of each
-    /// copy is its answer, in the same order. Where requests wait for the provider, those of the bulk lane let others go
-    /// first.
+    /// Sends `requests` concurrently, with all retries that need no delay.
     ///
-    /// `mayStart` is asked about each copy on any thread, right before its request gets a stream. After a no, the answer
-    /// is ``GatewayAnswer/withheld``.
+    /// Waiting requests of the bulk lane are sent after interactive ones.
+    ///
+    /// - Parameters:
+    ///   - requests: the requests; those of one rendering are adjacent.
+    ///   - renderings: the renderings that `requests` refer to.
+    ///   - lane: the lane of the pushes.
+    ///   - mayStart: called on any thread right before a request gets a stream. False ends the request as
+    ///     ``SendResult/withheld``.
+    /// - Returns: The result of each request, in their order.
     func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane,
-        mayStart: @escaping @Sendable (Copy) -> Bool
-    ) async -> [GatewayAnswer]
+        _ requests: [TargetRequest], of renderings: [any PushRendering], in lane: Lane,
+        mayStart: @escaping @Sendable (TargetRequest) -> Bool
+    ) async -> [SendResult]
 }
 
 extension PushGateway {
-    package var quota: QuotaGate? { nil }
+    package var quota: QuotaLimiter? { nil }
 
-    /// Sends all of `copies`, however long they wait for streams.
+    /// Sends `requests` without a check before they get a stream.
     package func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
-    ) async -> [GatewayAnswer] {
-        await send(copies, of: renderings, in: lane) { _ in true }
+        _ requests: [TargetRequest], of renderings: [any PushRendering], in lane: Lane
+    ) async -> [SendResult] {
+        await send(requests, of: renderings, in: lane) { _ in true }
     }
 }
 
-/// What goes to one target. Copies of the same rendering stand next to each other.
-package struct Copy: Hashable, Sendable {
-    /// The index of what it is a copy of.
+/// The request to send one rendering to one target.
+package struct TargetRequest: Hashable, Sendable {
+    /// The index of the rendering.
     package var rendering: Int
     package var target: Push.Target
-    /// Decides about what may or may not have been taken.
+    /// Decides whether to resend a request that may have been processed.
     package var delivery: DeliveryPolicy
-    /// From when on it may not be sent any more; `nil` for never.
+    /// When the push expires; `nil` for never.
     package var expiresAt: Timestamp?
 
     package init(
@@ -52,62 +57,70 @@ package struct Copy: Hashable, Sendable {
     }
 }
 
-/// The gateway over a provider's wire: requests, credential, exchange, consequences.
+/// Sends with a provider's codec, a credential and a transport.
 package struct ProviderGateway: PushGateway {
-    private let wire: any PushWire
+    private let codec: any ProviderCodec
     private let credentials: any CredentialSource
     private let transport: any ProviderTransport
     private let clock: SenderClock
     private let deadline: Duration
 
-    /// - Parameter deadline: how long one request may wait for a stream, and then for its answer.
+    /// - Parameters:
+    ///   - codec: encodes pushes for the provider.
+    ///   - credentials: the source of the credential.
+    ///   - transport: the connections.
+    ///   - clock: the clock.
+    ///   - deadline: the longest wait of a request for a stream, and again for its response.
     package init(
-        wire: any PushWire, credentials: any CredentialSource, transport: any ProviderTransport,
+        codec: any ProviderCodec, credentials: any CredentialSource, transport: any ProviderTransport,
         clock: SenderClock = .system,
         deadline: Duration = .seconds(15)
     ) {
-        self.wire = wire
+        self.codec = codec
         self.credentials = credentials
         self.transport = transport
         self.clock = clock
         self.deadline = deadline
     }
 
-    package func render(_ push: Push) -> any PushRendering { wire.render(push, now: clock.now()) }
+    package func render(_ push: Push) -> any PushRendering { codec.render(push, now: clock.now()) }
 
     package func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane,
-        mayStart: @escaping @Sendable (Copy) -> Bool
-    ) async -> [GatewayAnswer] {
-        var round = GatewayRound(copies.map(\.delivery))
+        _ requests: [TargetRequest], of renderings: [any PushRendering], in lane: Lane,
+        mayStart: @escaping @Sendable (TargetRequest) -> Bool
+    ) async -> [SendResult] {
+        var progress = SendProgress(requests.map(\.delivery))
         var refused: (credential: Credential, generation: Int)?
-        while !round.pending.isEmpty {
-            let batch = write(copies, of: renderings, in: lane, &round)
+        while !progress.pending.isEmpty {
+            let batch = write(requests, of: renderings, in: lane, &progress)
             guard batch.count > 0 else { break }
             do throws(CredentialError) {
                 let credential = try await credential(after: refused)
                 let generation = transport.generation
-                let places = round.pending
-                let answers = await transport.send(
+                let indices = progress.pending
+                let results = await transport.send(
                     batch, authorization: credential.authorization, deadline: deadline,
                     conditions: SendConditions(
-                        goesOn: wire.goesOn, mayStart: { mayStart(copies[places[$0]]) }, now: clock.now))
+                        shouldContinue: codec.shouldContinue, mayStart: { mayStart(requests[indices[$0]]) },
+                        now: clock.now))
                 let (now, age) = (clock.now(), clock.uptime() - credential.mintedAt)
-                let orders = round.take(answers) { place, response in
-                    wire.consequence(
-                        of: response, to: Sent(target: copies[place].target, now: now, credentialAge: age))
+                let renewals = progress.apply(results) { index, response in
+                    codec.consequence(
+                        of: response, to: ResponseContext(target: requests[index].target, now: now, credentialAge: age))
                 }
-                if orders.contains(.newCredential) { refused = (credential, generation) }
-                if orders == .newConnection { transport.reconnect(from: generation) }
+                if renewals.contains(.newCredential) { refused = (credential, generation) }
+                if renewals == .newConnection { transport.reconnect(from: generation) }
             } catch {
-                round.answerPending(error.answer)
+                progress.finishPending(error.result)
             }
         }
-        return round.answers
+        return progress.results
     }
 
-    /// The credential to send with now. In the place of one that was refused there is another before the connections that saw
-    /// it are replaced: who waits for them asks for a credential anew then, and is not to get the same.
+    /// The credential for the next batch.
+    ///
+    /// Replaces a refused credential before the connections that used it. Requests that wait for those connections then
+    /// get the new credential.
     private func credential(
         after refused: (credential: Credential, generation: Int)?
     ) async throws(CredentialError) -> Credential {
@@ -116,23 +129,23 @@ package struct ProviderGateway: PushGateway {
         return try await credentials.replacing(refused.credential)
     }
 
-    /// The requests of everything that is pending; what may not reach the wire is answered.
+    /// Encodes the pending requests. Finishes those that cannot be encoded.
     private func write(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane, _ round: inout GatewayRound
-    ) -> RequestBatch {
-        var batch = RequestBatch(path: wire.path, lane: lane, expecting: round.pending.count)
-        var letter: Int?
-        round.keepPending { place in
-            let rendering = copies[place].rendering
-            if letter != rendering {
+        _ requests: [TargetRequest], of renderings: [any PushRendering], in lane: Lane, _ progress: inout SendProgress
+    ) -> ProviderRequestBatch {
+        var batch = ProviderRequestBatch(path: codec.path, lane: lane, expecting: progress.pending.count)
+        var template: Int?
+        progress.finishRejected { index in
+            let rendering = requests[index].rendering
+            if template != rendering {
                 renderings[rendering].begin(in: &batch)
-                letter = rendering
+                template = rendering
             }
             do throws(LocalRejection) {
-                try renderings[rendering].add(copies[place].target, to: &batch)
+                try renderings[rendering].add(requests[index].target, to: &batch)
                 return nil
             } catch {
-                return .refusedHere(error)
+                return .rejectedLocally(error)
             }
         }
         return batch

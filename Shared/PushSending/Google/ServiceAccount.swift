@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A Google service account's key file, as downloaded.
+/// The key file of a Google service account, as downloaded.
 package struct ServiceAccount: Hashable, Sendable {
     package let projectID: String
     package let clientEmail: String
@@ -15,7 +15,9 @@ package struct ServiceAccount: Hashable, Sendable {
         let token_uri: String?
     }
 
-    /// `path` is only named in the error.
+    /// - Parameters:
+    ///   - bytes: the contents of the file.
+    ///   - path: the file named in errors.
     package init(_ bytes: [UInt8], path: String) throws(CredentialError) {
         let file: File
         do {

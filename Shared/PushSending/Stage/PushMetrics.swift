@@ -3,18 +3,18 @@ import Metrics
 import PushProtocol
 import Synchronization
 
-/// What a sender counts, beside what every stage does:
+/// The metrics of a sender, in addition to those of each stage:
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
-/// | `heliograph_push_targets_total` | counter | provider, app, disposition | targets that got an outcome |
-/// | `heliograph_push_refusals_total` | counter | provider, app, reason | the same that were refused, by the provider's word or ours |
-/// | `heliograph_lane_open` | gauge | provider, app, environment | 1 while the lane sends, 0 while it pauses |
+/// | `heliograph_push_targets_total` | counter | provider, app, disposition | targets with an outcome |
+/// | `heliograph_push_refusals_total` | counter | provider, app, reason | rejected targets, by the provider's or our reason |
+/// | `heliograph_route_open` | gauge | provider, app, environment | 1 while the route sends, 0 while it is paused |
+/// | `heliograph_lane_open` | gauge | provider, app, environment | the former name of `heliograph_route_open` |
 ///
-/// Every label is bounded: apps are configured, dispositions are fixed, and of reasons, which a provider may invent, there are
-/// at most ``mostReasons`` of an app's.
+/// Bounds the label `reason`, which providers may extend, to ``maxReasonsPerApp`` values.
 final class PushMetrics: Sendable {
-    static let mostReasons = 100
+    static let maxReasonsPerApp = 100
 
     private struct Key: Hashable {
         var app: AppID
@@ -27,7 +27,11 @@ final class PushMetrics: Sendable {
 
     init(provider: Provider) { self.provider = provider }
 
-    /// - Parameter settled: as ``TargetOutcomes/divided`` divides them.
+    /// Counts outcomes.
+    ///
+    /// - Parameters:
+    ///   - settled: ``TargetOutcomes/partitioned``.
+    ///   - app: the app of the outcomes.
     func count(_ settled: (accepted: TargetOutcomes, others: TargetOutcomes), of app: AppID) {
         if settled.accepted.count > 0 {
             counter(Key(app: app, disposition: .accepted)).increment(by: settled.accepted.count)
@@ -38,12 +42,13 @@ final class PushMetrics: Sendable {
         }
     }
 
-    /// What is said beyond the most there may be counts as `others`, and where in a payload something is, as nothing.
+    /// The counter of `reason`, without the part after a colon, which may name a payload member. Counts reasons beyond
+    /// the limit as `others`.
     private func refusal(_ reason: String, of app: AppID) -> Counter {
         refusals.withLock { refusals in
             var word = reason.prefix { $0 != ":" }.description
             if let counter = refusals[app]?[word] { return counter }
-            if refusals[app]?.count ?? 0 >= Self.mostReasons { word = "others" }
+            if refusals[app]?.count ?? 0 >= Self.maxReasonsPerApp { word = "others" }
             if let counter = refusals[app]?[word] { return counter }
             let counter = Counter(
                 label: "heliograph_push_refusals_total",
@@ -69,7 +74,7 @@ final class PushMetrics: Sendable {
 }
 
 extension Outcome.Answer {
-    /// Why the target was refused; `nil` where it was not.
+    /// Why the target was rejected; `nil` if it was not.
     fileprivate var refusal: String? {
         switch self {
         case .unregistered(_, let reason), .rejected(let reason, _), .throttled(let reason), .misconfigured(let reason):

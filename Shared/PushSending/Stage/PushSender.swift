@@ -1,205 +1,226 @@
 import FoundationEssentials
 import Messaging
+import Providers
 import PushProtocol
 
-/// Sends pushes: every target gets an outcome, or is left for later with a reason. Nothing is ever thrown away.
+/// Sends pushes. Every target gets an outcome, or remains for a later attempt with a reason.
 ///
-/// All targets of all pushes that came together and go the same way are sent together, up to a bound: one crossing of
-/// threads serves hundreds of them.
+/// Sends the targets of all pushes of a route concurrently, up to a limit, to save thread switches.
 struct PushSender: Sendable {
-    private let lanes: PushLanes
-    private let settled: SettledTargets
+    private let routes: ProviderRoutes
+    private let recentOutcomes: RecentOutcomeCache
     private let revocations: Revocations?
     private let retry: RetryPolicy
     private let concurrency: Int
     private let clock: SenderClock
-    private let otherEnvironment: OtherEnvironment
-    private let fallbacks: FallbackTokens
+    private let environmentFallback: EnvironmentFallback
+    private let fidFallback: FIDFallback
 
-    /// `concurrency` bounds the requests in flight for one lane of one batch.
+    /// Creates the sender.
+    ///
+    /// - Parameters:
+    ///   - routes: the configured routes.
+    ///   - recentOutcomes: the outcomes of redelivered pushes.
+    ///   - revocations: the revoked pushes.
+    ///   - retry: decides about retries.
+    ///   - concurrency: the most requests in flight for one batch and route.
+    ///   - clock: the clock.
     init(
-        lanes: PushLanes, settled: SettledTargets, revocations: Revocations? = nil, retry: RetryPolicy,
-        concurrency: Int, clock: SenderClock
+        routes: ProviderRoutes, recentOutcomes: RecentOutcomeCache, revocations: Revocations? = nil,
+        retry: RetryPolicy, concurrency: Int, clock: SenderClock
     ) {
-        self.lanes = lanes
-        self.settled = settled
+        self.routes = routes
+        self.recentOutcomes = recentOutcomes
         self.revocations = revocations
         self.retry = retry
         self.concurrency = concurrency
         self.clock = clock
-        otherEnvironment = OtherEnvironment(clock: clock)
-        fallbacks = FallbackTokens(revocations: revocations)
+        environmentFallback = EnvironmentFallback(clock: clock)
+        fidFallback = FIDFallback(revocations: revocations)
     }
 
-    /// A push, and how often and since when it has been tried.
-    typealias Job = Delivery<Push>
-    /// One target of one job.
-    private struct Place {
-        var job: Int
+    typealias PushDelivery = Delivery<Push>
+
+    /// A target, by the index of its delivery and its index in the push.
+    private struct UnsentTarget {
+        var delivery: Int
         var target: Int
     }
 
-    /// What this attempt at the pushes of `batch` comes to.
-    func send(_ batch: LaneBatch) async -> PushSettlements {
-        guard let lane = lanes[batch.key] else { return skip(batch.pushes) }
-        await settled.begin(batch.pushes)
-        let settlements = await send(batch.pushes, over: lane, batch.key)
-        settled.remember(settlements, of: batch.pushes)
-        settled.end(batch.pushes)
-        return settlements
+    /// Sends the pushes of `batch` once. Answers redelivered targets from the cache.
+    func send(_ batch: RouteBatch) async -> PushResults {
+        guard let guarded = routes[batch.route] else { return skip(batch.pushes) }
+        await recentOutcomes.markInFlight(batch.pushes)
+        let pushResults = await send(batch.pushes, over: guarded, batch.route)
+        recentOutcomes.store(pushResults, of: batch.pushes)
+        recentOutcomes.clearInFlight(batch.pushes)
+        return pushResults
     }
 
-    private func send(_ jobs: [Job], over lane: PushLanes.Lane, _ key: LaneKey) async -> PushSettlements {
-        var settlements = PushSettlements(room: jobs.count)
-        var unsent: [Place] = []
-        unsent.reserveCapacity(jobs.count)
+    private func send(
+        _ deliveries: [PushDelivery], over guarded: ProviderRoutes.GuardedGateway, _ route: ProviderRoute
+    ) async -> PushResults {
+        var pushResults = PushResults(capacity: deliveries.count)
+        var unsent: [UnsentTarget] = []
+        unsent.reserveCapacity(deliveries.count)
         let now = clock.now()
-        // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
-        let recollections = settled.outcomes(of: jobs)
-        for (index, known) in recollections.enumerated() {
-            if let known { settlements.recall(known.outcomes, of: index) }
+        // Before the expiration: an accepted target stays accepted when its redelivery is late.
+        let knownOutcomes = recentOutcomes.outcomes(of: deliveries)
+        for (index, known) in knownOutcomes.enumerated() {
+            if let known { pushResults.recall(known.outcomes, of: index) }
         }
-        let reach = revocations?.reach(now: now)
-        for (index, job) in jobs.enumerated() {
-            let known = recollections[index]
-            let isLate = job.message.expiresAt.map { $0 <= now } ?? false
-            let isInDoubt = job.message.delivery == .atMostOnce && job.inbound.redelivered
-            let isForgotten = reach.map { job.inbound.publishedAt < $0 } ?? false
+        let completeSince = revocations?.completeSince(now: now)
+        for (index, delivery) in deliveries.enumerated() {
+            let known = knownOutcomes[index]
+            let isLate = delivery.message.expiresAt.map { $0 <= now } ?? false
+            let isInDoubt = delivery.message.delivery == .atMostOnce && delivery.inbound.redelivered
+            let isTooOld = completeSince.map { delivery.inbound.publishedAt < $0 } ?? false
             let answer: Outcome.Answer? = isInDoubt ? .unknown(reason: "redelivered") : isLate ? .expired : nil
-            if isForgotten, answer == nil { revocations?.reportForgotten(job.message) }
-            for target in job.message.targets.indices where known?.isMissing(target) ?? true {
+            if isTooOld, answer == nil { revocations?.logTooOld(delivery.message) }
+            for target in delivery.message.targets.indices where known?.isMissing(target) ?? true {
                 if let answer {
-                    settlements.settle(outcome(job.message.targets[target], answer, now), of: index)
-                } else if isForgotten, job.message.targets[target].isOneDevice {
-                    let refusal = Outcome.Answer.skipped(reason: Revocations.forgotten)
-                    settlements.settle(outcome(job.message.targets[target], refusal, now), of: index)
+                    pushResults.settle(outcome(delivery.message.targets[target], answer, now), of: index)
+                } else if isTooOld, delivery.message.targets[target].isOneDevice {
+                    let skipped = Outcome.Answer.skipped(reason: Revocations.tooOldReason)
+                    pushResults.settle(outcome(delivery.message.targets[target], skipped, now), of: index)
                 } else {
-                    unsent.append(Place(job: index, target: target))
+                    unsent.append(UnsentTarget(delivery: index, target: target))
                 }
             }
         }
-        guard !unsent.isEmpty else { return settlements }
-        // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
-        let renderings = jobs.map { lane.gateway.render($0.message) }
-        let patience = lane.gateway.quota?.deadline ?? .zero
+        guard !unsent.isEmpty else { return pushResults }
+        // Also renders pushes without unsent targets, which are rare.
+        let renderings = deliveries.map { guarded.gateway.render($0.message) }
+        let quotaDeadline = guarded.gateway.quota?.deadline ?? .zero
         while !unsent.isEmpty, !Task.isCancelled {
             var count: Int
-            let admission = await lane.gate.admit()
-            switch admission {
-            case .closed(let pause, let trouble):
-                hold(unsent, of: jobs, for: pause, trouble.reason, into: &settlements)
-                return settlements
+            let permit = await guarded.breaker.admit()
+            switch permit {
+            case .blocked(let pause, let openCause):
+                hold(unsent, of: deliveries, for: pause, openCause.reason, into: &pushResults)
+                return pushResults
             case .probe:
-                lanes.beginSlowly(key)
+                routes.restartRamp(route)
                 count = 1
-            case .open: count = min(unsent.count, concurrency)
+            case .allowed: count = min(unsent.count, concurrency)
             }
-            let quota = lane.gateway.quota
+            let quota = guarded.gateway.quota
             if let quota {
-                let deadline = admission == .probe ? quota.probeDeadline : patience
-                switch await quota.admit(count, jobs[0].message.lane, until: deadline) {
+                let deadline = permit == .probe ? quota.probeDeadline : quotaDeadline
+                switch await quota.admit(count, deliveries[0].message.lane, until: deadline) {
                 case .granted(let granted):
-                    // The wait for it may have been a push's last chance.
-                    expire(&unsent, of: jobs, into: &settlements)
+                    // Pushes may have expired while waiting for the quota.
+                    expire(&unsent, of: deliveries, into: &pushResults)
                     count = min(granted, unsent.count)
                 case .later(let pause):
-                    if admission == .probe { lane.gate.reportProbe(.nothing) }
-                    hold(unsent, of: jobs, for: pause, "the quota is used up", into: &settlements)
-                    return settlements
+                    if permit == .probe { guarded.breaker.recordProbe(.nothing) }
+                    hold(unsent, of: deliveries, for: pause, "the quota is exhausted", into: &pushResults)
+                    return pushResults
                 }
             }
-            // Read before the targets are looked up. A later revocation is found when the request gets its stream.
+            // Read before the lookup. Later revocations are found when the request gets its stream.
             let generation = revocations?.generation ?? 0
-            count = withhold(&unsent, first: count, of: jobs, into: &settlements)
+            count = skipRevoked(&unsent, first: count, of: deliveries, into: &pushResults)
             var probe: UUID?
             count = holdForThirdParty(
-                &unsent, first: count, of: jobs, at: lane.gate.thirdParty, &probe, into: &settlements)
+                &unsent, first: count, of: deliveries, at: guarded.breaker.thirdParty, &probe, into: &pushResults)
             guard count > 0 else {
-                if admission == .probe { lane.gate.reportProbe(.nothing) }
+                if permit == .probe { guarded.breaker.recordProbe(.nothing) }
                 continue
             }
-            let copies = unsent.prefix(count).map { place in
-                let job = jobs[place.job]
-                return Copy(
-                    of: place.job, to: job.message.targets[place.target],
-                    delivery: job.message.delivery ?? .atLeastOnce, expiresAt: job.message.expiresAt)
+            let requests = unsent.prefix(count).map { item in
+                let delivery = deliveries[item.delivery]
+                return TargetRequest(
+                    of: item.delivery, to: delivery.message.targets[item.target],
+                    delivery: delivery.message.delivery ?? .atLeastOnce, expiresAt: delivery.message.expiresAt)
             }
             let mayStart = isDue(since: generation)
-            let answers = await lane.gateway.send(
-                copies, of: renderings, in: jobs[0].message.lane, mayStart: mayStart)
-            var round = PushRound(copies: copies, answers: answers)
-            // First the other addresses of each target, then the judgement: a token that another environment takes is no
-            // evidence against the lane.
-            await otherEnvironment.amend(&round, of: key, on: lanes, mayStart: mayStart) { jobs[$0].message }
-            await fallbacks.amend(&round, of: key, over: lane, mayStart: mayStart) { jobs[$0].message }
-            lane.gate.thirdParty.judge(&round, probe: probe)
-            lane.gate.judge(&round, isProbe: admission == .probe)
-            if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
-            quota?.note(round)
-            let left = take(round, unsent.prefix(count), of: jobs, into: &settlements)
+            let results = await guarded.gateway.send(
+                requests, of: renderings, in: deliveries[0].message.lane, mayStart: mayStart)
+            var attempt = SendAttempt(requests: requests, results: results)
+            // Fallbacks first: a token that another environment accepts is no evidence against the route.
+            await environmentFallback.retryUnknownTokens(&attempt, of: route, on: routes, mayStart: mayStart) {
+                deliveries[$0].message
+            }
+            await fidFallback.retryRejectedFIDs(&attempt, of: route, over: guarded.gateway, mayStart: mayStart) {
+                deliveries[$0].message
+            }
+            guarded.breaker.thirdParty.update(&attempt, probe: probe)
+            guarded.breaker.detectSpike(&attempt, isProbe: permit == .probe)
+            if permit == .probe {
+                guarded.breaker.recordProbe(attempt.observation)
+            } else {
+                guarded.breaker.record(attempt.observation)
+            }
+            quota?.record(attempt)
+            let left = apply(attempt, unsent.prefix(count), of: deliveries, to: &pushResults)
             unsent.removeFirst(count)
             unsent = left.isEmpty ? unsent : left + unsent
         }
-        // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
-        hold(unsent, of: jobs, for: .zero, "the sender stops", into: &settlements)
-        return settlements
+        // Cancelled: keeps the results so far, and the other targets remain.
+        hold(unsent, of: deliveries, for: .zero, "the sender stops", into: &pushResults)
+        return pushResults
     }
 
-    /// Asks about a copy that gets a stream: its time has not run out, and its user has not lost the device since
-    /// `generation`.
-    private func isDue(since generation: Int) -> @Sendable (Copy) -> Bool {
-        { [revocations, clock] copy in
-            if let expiresAt = copy.expiresAt, expiresAt <= clock.now() { return false }
-            return revocations.map { !$0.isRevoked(copy.target, since: generation) } ?? true
+    /// Checks right before a request gets a stream that its push is neither expired nor revoked since `generation`.
+    private func isDue(since generation: Int) -> @Sendable (TargetRequest) -> Bool {
+        { [revocations, clock] request in
+            if let expiresAt = request.expiresAt, expiresAt <= clock.now() { return false }
+            return revocations.map { !$0.isRevoked(request.target, since: generation) } ?? true
         }
     }
 
-    /// Answers what is too late by now.
-    private func expire(_ unsent: inout [Place], of jobs: [Job], into settlements: inout PushSettlements) {
+    /// Finishes the targets of expired pushes.
+    private func expire(
+        _ unsent: inout [UnsentTarget], of deliveries: [PushDelivery], into pushResults: inout PushResults
+    ) {
         let now = clock.now()
-        let isLate = jobs.map { job in job.message.expiresAt.map { $0 <= now } ?? false }
+        let isLate = deliveries.map { delivery in delivery.message.expiresAt.map { $0 <= now } ?? false }
         guard isLate.contains(true) else { return }
-        for place in unsent where isLate[place.job] {
-            settlements.settle(outcome(jobs[place.job].message.targets[place.target], .expired, now), of: place.job)
+        for item in unsent where isLate[item.delivery] {
+            let target = deliveries[item.delivery].message.targets[item.target]
+            pushResults.settle(outcome(target, .expired, now), of: item.delivery)
         }
-        unsent.removeAll { isLate[$0.job] }
+        unsent.removeAll { isLate[$0.delivery] }
     }
 
-    /// Answers those of the first `count` that are meant for somebody who has lost the device since.
+    /// Finishes the revoked targets among the first `count`.
     ///
-    /// - Returns: how many of them are left.
-    private func withhold(
-        _ unsent: inout [Place], first count: Int, of jobs: [Job], into settlements: inout PushSettlements
+    /// - Returns: The number of other targets among them.
+    private func skipRevoked(
+        _ unsent: inout [UnsentTarget], first count: Int, of deliveries: [PushDelivery],
+        into pushResults: inout PushResults
     ) -> Int {
         guard let revocations, revocations.generation > 0 else { return count }
         let revoked = revocations.revoked(
-            among: unsent.prefix(count).lazy.map { jobs[$0.job].message.targets[$0.target] }, of: jobs[0].message.app)
+            among: unsent.prefix(count).lazy.map { deliveries[$0.delivery].message.targets[$0.target] },
+            of: deliveries[0].message.app)
         let now = clock.now()
         for position in revoked.reversed() {
-            let place = unsent.remove(at: position)
-            let target = jobs[place.job].message.targets[place.target]
-            settlements.settle(outcome(target, .skipped(reason: "revoked"), now), of: place.job)
+            let item = unsent.remove(at: position)
+            let target = deliveries[item.delivery].message.targets[item.target]
+            pushResults.settle(outcome(target, .skipped(reason: "revoked"), now), of: item.delivery)
         }
         return count - revoked.count
     }
 
-    /// Holds those of the first `count` that wait for another party's key. `probe` becomes the device that is let through.
+    /// Holds the targets among the first `count` that wait for a third party's key. Sets `probe` to the probed device.
     ///
-    /// - Returns: how many of them are left.
+    /// - Returns: The number of other targets among them.
     private func holdForThirdParty(
-        _ unsent: inout [Place], first count: Int, of jobs: [Job], at gate: ThirdPartyGate, _ probe: inout UUID?,
-        into settlements: inout PushSettlements
+        _ unsent: inout [UnsentTarget], first count: Int, of deliveries: [PushDelivery],
+        at breaker: ThirdPartyAuthBreaker, _ probe: inout UUID?, into pushResults: inout PushResults
     ) -> Int {
-        guard !gate.isQuiet else { return count }
+        guard !breaker.isEmpty else { return count }
         var left = count
         for position in (0..<count).reversed() {
-            let place = unsent[position]
-            let device = jobs[place.job].message.targets[place.target].device
-            switch gate.admit(device) {
-            case .open: break
+            let item = unsent[position]
+            let device = deliveries[item.delivery].message.targets[item.target].device
+            switch breaker.admit(device) {
+            case .allowed: break
             case .probe: probe = device
-            case .closed(let pause, let reason):
-                hold([place], of: jobs, for: pause, reason, into: &settlements)
+            case .blocked(let pause, let reason):
+                hold([item], of: deliveries, for: pause, reason, into: &pushResults)
                 unsent.remove(at: position)
                 left -= 1
             }
@@ -207,16 +228,16 @@ struct PushSender: Sendable {
         return left
     }
 
-    /// The app has no credentials here.
-    private func skip(_ jobs: [Job]) -> PushSettlements {
-        var settlements = PushSettlements()
+    /// Finishes all targets: the app has no credentials here.
+    private func skip(_ deliveries: [PushDelivery]) -> PushResults {
+        var pushResults = PushResults()
         let now = clock.now()
-        for (index, job) in jobs.enumerated() {
-            for target in job.message.targets {
-                settlements.settle(outcome(target, .skipped(reason: "unconfigured"), now), of: index)
+        for (index, delivery) in deliveries.enumerated() {
+            for target in delivery.message.targets {
+                pushResults.settle(outcome(target, .skipped(reason: "unconfigured"), now), of: index)
             }
         }
-        return settlements
+        return pushResults
     }
 
     private func outcome(
@@ -229,74 +250,78 @@ struct PushSender: Sendable {
             owner: answer.mayBeEvidence ? target.owner : nil)
     }
 
-    /// Sorts the answers of a round into the settlements, and returns the places that are still to be sent.
-    private func take(
-        _ round: PushRound, _ places: ArraySlice<Place>, of jobs: [Job], into settlements: inout PushSettlements
-    ) -> [Place] {
-        var left: [Place] = []
+    /// Adds the results of an attempt to `pushResults`. Returns the targets still to be sent.
+    private func apply(
+        _ attempt: SendAttempt, _ items: ArraySlice<UnsentTarget>, of deliveries: [PushDelivery],
+        to pushResults: inout PushResults
+    ) -> [UnsentTarget] {
+        var left: [UnsentTarget] = []
         let now = clock.now()
-        for (index, place) in places.enumerated() {
-            let job = jobs[place.job]
-            let target = round.copies[index].target
-            switch round.answers[index] {
+        for (index, item) in items.enumerated() {
+            let delivery = deliveries[item.delivery]
+            let target = attempt.requests[index].target
+            switch attempt.results[index] {
             case .settled(let answer):
-                let elsewhere = round.elsewhere.isEmpty ? nil : round.elsewhere[index]
-                let refusedFID = round.refusedFIDs.isEmpty ? nil : round.refusedFIDs[index]
-                settlements.settle(
-                    outcome(target, answer, now, elsewhere: elsewhere, refusedFID: refusedFID), of: place.job)
-            case .refusedHere(let rejection):
-                settlements.refuse(outcome(target, rejection.answer, now), of: place.job)
-            case .deferred(let reason): hold([place], of: jobs, for: .zero, reason, into: &settlements)
-            case .thirdPartyHalted(let reason):
-                hold([place], of: jobs, for: round.thirdPartyPause, reason, into: &settlements)
+                let elsewhere = attempt.acceptedIn.isEmpty ? nil : attempt.acceptedIn[index]
+                let refusedFID = attempt.refusedFIDs.isEmpty ? nil : attempt.refusedFIDs[index]
+                pushResults.settle(
+                    outcome(target, answer, now, elsewhere: elsewhere, refusedFID: refusedFID), of: item.delivery)
+            case .rejectedLocally(let rejection):
+                pushResults.rejectLocally(outcome(target, rejection.answer, now), of: item.delivery)
+            case .deferred(let reason): hold([item], of: deliveries, for: .zero, reason, into: &pushResults)
+            case .thirdPartyAuthRejected(let reason):
+                hold([item], of: deliveries, for: attempt.thirdPartyPause, reason, into: &pushResults)
             case .backOff(let floor, let reason):
-                switch decide(floor, job, now) {
-                case .retry(let level): settlements.leave(target, of: place.job, as: .tried, level, reason)
-                case .expired: settlements.settle(outcome(target, .expired, now), of: place.job)
-                case .exhausted(let level): settlements.leave(target, of: place.job, as: .exhausted, level, reason)
+                switch decide(floor, delivery, now) {
+                case .retry(let level): pushResults.addRemaining(target, of: item.delivery, as: .tried, level, reason)
+                case .expired: pushResults.settle(outcome(target, .expired, now), of: item.delivery)
+                case .exhausted(let level):
+                    pushResults.addRemaining(target, of: item.delivery, as: .exhausted, level, reason)
                 }
             case .throttled(let floor, let reason):
-                switch decide(floor, job, now) {
-                case .retry(let level): settlements.leave(target, of: place.job, as: .tried, level, reason)
+                switch decide(floor, delivery, now) {
+                case .retry(let level): pushResults.addRemaining(target, of: item.delivery, as: .tried, level, reason)
                 case .expired, .exhausted:
-                    settlements.settle(outcome(target, .throttled(reason: reason), now), of: place.job)
+                    pushResults.settle(outcome(target, .throttled(reason: reason), now), of: item.delivery)
                 }
-            case .halted, .unreachable, .withdrawn: left.append(place)
+            case .halted, .unreachable, .withdrawn: left.append(item)
             case .withheld:
-                if let expiresAt = job.message.expiresAt, expiresAt <= now {
-                    settlements.settle(outcome(target, .expired, now), of: place.job)
+                if let expiresAt = delivery.message.expiresAt, expiresAt <= now {
+                    pushResults.settle(outcome(target, .expired, now), of: item.delivery)
                 } else {
-                    // Revoked: the look-up before the next round answers it.
-                    left.append(place)
+                    // Revoked: the lookup before the next attempt finishes it.
+                    left.append(item)
                 }
             }
         }
         return left
     }
 
-    private func decide(_ floor: Duration, _ job: Job, _ now: Timestamp) -> RetryPolicy.Decision {
+    private func decide(
+        _ floor: Duration, _ delivery: PushDelivery, _ now: Timestamp
+    ) -> RetryPolicy.BackoffDecision {
         retry.decide(
-            floor: floor, attempt: job.inbound.attempt, firstSeen: job.inbound.firstSeen,
-            expiresAt: job.message.expiresAt, now: now)
+            floor: floor, attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
+            expiresAt: delivery.message.expiresAt, now: now)
     }
 
-    /// Leaves targets that were kept from being tried for `pause`: that costs them no attempt, and they are expired only
-    /// once they are.
+    /// Keeps untried targets for a later attempt, after `pause`. Counts no attempt.
     private func hold(
-        _ places: [Place], of jobs: [Job], for pause: Duration, _ reason: String,
-        into settlements: inout PushSettlements
+        _ items: [UnsentTarget], of deliveries: [PushDelivery], for pause: Duration, _ reason: String,
+        into pushResults: inout PushResults
     ) {
         let now = clock.now()
-        for place in places {
-            let job = jobs[place.job]
-            let level = retry.hold(for: pause, expiresAt: job.message.expiresAt, now: now)
-            settlements.leave(job.message.targets[place.target], of: place.job, as: .held, level, reason)
+        for item in items {
+            let delivery = deliveries[item.delivery]
+            let level = retry.hold(for: pause, expiresAt: delivery.message.expiresAt, now: now)
+            pushResults.addRemaining(
+                delivery.message.targets[item.target], of: item.delivery, as: .held, level, reason)
         }
     }
 }
 
 extension Outcome.Answer {
-    /// Whether the answer may be held against a token.
+    /// Whether the answer may be evidence against a token.
     fileprivate var mayBeEvidence: Bool {
         switch self {
         case .unregistered, .rejected: true

@@ -1,69 +1,81 @@
 package import Logging
 package import Messaging
 package import PushProtocol
+import Providers
 
-/// A sender's whole stage: pushes in, outcomes out. Which provider it is, its gateways know.
+/// The stage handler of a sender: consumes pushes, publishes outcomes. The same for all providers.
 ///
-/// Every push is settled in one attempt: its finished targets as outcomes, batched by disposition, and what remains as
-/// the same push with fewer targets, to be retried or, after the horizon, kept for a person. It never throws for
-/// anything that a provider says or does.
+/// Publishes the outcomes of finished targets, grouped by disposition. Republishes a push with its remaining targets
+/// for a retry, or dead-letters it after the retry horizon. Never throws for an error of a provider.
 package struct PushStageHandler: StageHandler {
-    /// The most requests that one batch has in flight on one lane.
+    /// The most requests in flight for one batch and route.
     static var concurrency: Int { 200 }
-    /// About what a target with a notification and a time of its own adds to a push on the bus, as most have; where all share
-    /// them it is two thirds of that.
+    /// The approximate size of a target in a push message. A third less if all targets share a notification and a time.
     private static var bytesOfTarget: Int { 190 }
 
     private let provider: Provider
     private let sender: PushSender
-    private let lanes: PushLanes
+    private let routes: ProviderRoutes
     private let executors: [AppID: any TaskExecutor]
     private let metrics: PushMetrics
-    private let pulses: LanePulses
+    private let healthCounters: RouteHealthCounters
     private let logger: Logger
 
-    /// - Parameter executors: where each app's pushes are handled, best where its connections are; the others' on Swift's own
-    ///   pool of threads.
+    /// Creates the handler.
+    ///
+    /// - Parameters:
+    ///   - provider: the provider of the pushes.
+    ///   - routes: the configured routes.
+    ///   - executors: the executor of each app's pushes, ideally that of its connections; the default is Swift's
+    ///     global executor.
+    ///   - retry: decides about retries.
+    ///   - recentOutcomes: the outcomes of redelivered pushes.
+    ///   - revocations: the revoked pushes.
+    ///   - clock: the clock.
+    ///   - logger: the logger.
     package init(
-        provider: Provider, lanes: PushLanes, executors: [AppID: any TaskExecutor] = [:],
+        provider: Provider, routes: ProviderRoutes, executors: [AppID: any TaskExecutor] = [:],
         retry: RetryPolicy = RetryPolicy(),
-        settled: SettledTargets? = nil, revocations: Revocations? = nil, clock: SenderClock = .system, logger: Logger
+        recentOutcomes: RecentOutcomeCache? = nil, revocations: Revocations? = nil, clock: SenderClock = .system,
+        logger: Logger
     ) {
         self.provider = provider
-        self.lanes = lanes
+        self.routes = routes
         self.executors = executors
         sender = PushSender(
-            lanes: lanes, settled: settled ?? SettledTargets(clock: clock), revocations: revocations, retry: retry,
-            concurrency: Self.concurrency, clock: clock)
+            routes: routes, recentOutcomes: recentOutcomes ?? RecentOutcomeCache(clock: clock),
+            revocations: revocations, retry: retry, concurrency: Self.concurrency, clock: clock)
         metrics = PushMetrics(provider: provider)
-        pulses = LanePulses(clock: clock)
+        healthCounters = RouteHealthCounters(clock: clock)
         self.logger = logger
     }
 
-    /// How a sender's stage takes its input. A batch is settled when its slowest target has answered, so there are many
-    /// batches, of about as many targets as are sent at once. The bulk lane's pushes have hundreds of targets each, the
-    /// interactive lane's mostly one: what the broker lends is bounded so that either way memory is. Several start without
-    /// waiting for company, since what they take is the provider's time more than ours.
+    /// The consumption policy of a sender's queue.
     ///
-    /// The runtime's limit of attempts is there for failures of this handler. A push that is merely tried again reaches
-    /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.
-    /// Outcomes that reach no queue wait in place: pushing again would be heard.
+    /// A batch takes as long as its slowest target, so many batches run concurrently, each with about as many targets
+    /// as requests in flight. The prefetch bounds the memory: bulk pushes have hundreds of targets, interactive ones
+    /// mostly one. Some batches start without a linger, since they mostly wait for the provider.
+    ///
+    /// A retried push reaches the horizon at its eighth attempt at the latest, before the runtime's limit of attempts.
+    /// Unroutable outcomes are republished without rerunning the handler, which would send the push again.
     @Sendable package func policy(_ queue: WorkQueue) -> StagePolicy {
         guard case .senderPushes(_, let lane, let app) = queue else {
-            preconditionFailure("a sender consumes pushes alone")
+            preconditionFailure("a sender consumes only pushes")
         }
         let isBulk = lane == .bulk
         return StagePolicy(
-            batchSize: isBulk ? 4 : 32, batchBytes: Self.concurrency * Self.bytesOfTarget, batchAge: .milliseconds(2),
-            prefetch: isBulk ? 64 : 500, concurrentBatches: 40, promptBatches: 4, unroutableRounds: nil,
-            executor: executors[app])
+            batchSize: isBulk ? 4 : 32, batchBytes: Self.concurrency * Self.bytesOfTarget,
+            batchLinger: .milliseconds(2), prefetch: isBulk ? 64 : 500, concurrentBatches: 40, eagerBatches: 4,
+            unroutableRounds: nil, executor: executors[app])
     }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {
         let push = try Push.decode(wireBody: inbound.body)
-        guard push.provider == provider else { throw .invalid(path: "provider", problem: "is not this sender's") }
+        guard push.provider == provider else {
+            throw .invalid(path: "provider", problem: "is not the provider of this sender")
+        }
         guard case .senderPushes(_, let lane, let app) = inbound.queue, app == push.app, lane == push.lane else {
-            throw .invalid(path: "app", problem: "is not the one whose queue this is")
+            throw .invalid(path: "app", problem: "is not the app of this queue")
         }
         guard (1...Push.maximumTargets).contains(push.targets.count) else {
             throw .invalid(path: "targets", problem: "must be 1 to \(Push.maximumTargets)")
@@ -72,55 +84,56 @@ package struct PushStageHandler: StageHandler {
     }
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
-        let lanes = LaneBatch.lanes(of: batch)
-        if lanes.count == 1 { return try await handle(lanes[0]) }
-        // One lane's trouble must not hold the others up.
-        return try await withThrowingTaskGroup(of: (places: [Int], verdicts: [Verdict]).self) { group in
-            for lane in lanes { group.addTask { (lane.places, try await handle(lane)) } }
+        let batches = RouteBatch.byRoute(batch)
+        if batches.count == 1 { return try await handle(batches[0]) }
+        // Concurrently, so that a slow route does not delay the others.
+        return try await withThrowingTaskGroup(of: (indices: [Int], verdicts: [Verdict]).self) { group in
+            for batch in batches { group.addTask { (batch.indices, try await handle(batch)) } }
             var verdicts = [Verdict](repeating: .done, count: batch.count)
-            for try await part in group {
-                for (place, verdict) in zip(part.places, part.verdicts) { verdicts[place] = verdict }
+            for try await finished in group {
+                for (index, verdict) in zip(finished.indices, finished.verdicts) { verdicts[index] = verdict }
             }
             return verdicts
         }
     }
 
-    /// The verdicts on the pushes of one lane, in their order.
-    private func handle(_ batch: LaneBatch) async throws -> [Verdict] {
-        let settlements = await sender.send(batch)
-        let settled = settlements.finished.ordered
-        let divided = settled.divided
-        metrics.count(divided, of: batch.key.app)
+    /// Handles the pushes of one route. Returns their verdicts in order.
+    private func handle(_ batch: RouteBatch) async throws -> [Verdict] {
+        let pushResults = await sender.send(batch)
+        let partitioned = pushResults.finished.sortedByPush.partitioned
+        metrics.count(partitioned, of: batch.route.app)
         var outbound = [[Outbound]](repeating: [], count: batch.pushes.count)
-        let pulses = pulses.count(settlements, on: batch.key)
-        for group in OutcomeBatches.batches(divided, of: batch.pushes, pulses: pulses) {
+        let healthByPush = healthCounters.count(pushResults, on: batch.route)
+        for group in OutcomeMessages.messages(partitioned, of: batch.pushes, healthByPush: healthByPush) {
             let message = try Outbound(group.outcomes, to: .outcomes, routingKey: group.routingKey)
-            // Nearly every push has this one message and no other: the same list will do for all of them.
+            // Most pushes have only this message and share one array.
             let alone = [message]
-            for place in group.places {
-                if outbound[place].isEmpty { outbound[place] = alone } else { outbound[place].append(message) }
+            for index in group.pushIndices {
+                if outbound[index].isEmpty { outbound[index] = alone } else { outbound[index].append(message) }
             }
         }
-        if let gate = lanes[batch.key]?.gate {
-            if let storm = gate.news() { outbound[0].append(try news(of: storm, with: batch.pushes[0].message)) }
+        if let breaker = routes[batch.route]?.breaker {
+            if let spike = breaker.spikeToReport() {
+                outbound[0].append(try report(spike, with: batch.pushes[0].message))
+            }
         } else {
             for push in batch.pushes { report(unconfigured: push.message) }
         }
-        return try batch.pushes.indices.map { place in
-            guard let rest = settlements.rest(of: place) else { return .done(outbound[place]) }
+        return try batch.pushes.indices.map { index in
+            guard let remaining = pushResults.remaining(of: index) else { return .done(outbound[index]) }
             return Verdict(
-                rest.disposition, outbound: outbound[place],
-                remainder: try remainder(of: batch.pushes[place], rest.targets))
+                remaining.disposition, outbound: outbound[index],
+                remainder: try remainder(of: batch.pushes[index], remaining.targets))
         }
     }
 
-    /// Tells feedback of a storm on the lane of `push`, whatever the push came to.
-    private func news(of storm: LanePulse.Storm, with push: Push) throws -> Outbound {
+    /// The message that reports a spike of bad tokens on the route of `push`.
+    private func report(_ spike: RouteHealth.BadTokenSpike, with push: Push) throws -> Outbound {
         let key = RoutingKey.outcomes(Outcomes.Origin(provider), .misconfigured)
-        return try Outbound(pulses.message(storm, of: push), to: .outcomes, routingKey: key)
+        return try Outbound(healthCounters.message(spike, of: push), to: .outcomes, routingKey: key)
     }
 
-    /// The push with only these targets; `nil` when that is how it came.
+    /// The push with only `targets`, encoded; `nil` if these are all its targets.
     private func remainder(of delivery: Delivery<Push>, _ targets: [Push.Target]) throws -> [UInt8]? {
         guard targets.count < delivery.message.targets.count else { return nil }
         var rest = delivery.message
@@ -130,7 +143,7 @@ package struct PushStageHandler: StageHandler {
 
     private func report(unconfigured push: Push) {
         logger.info(
-            "not sent: the app has no credentials here",
+            "App has no credentials for this environment; push not sent",
             metadata: [
                 "app": "\(push.app)", "environment": "\(push.environment.rawValue)", "push": "\(push.trace.id)",
                 "has_title": "\(push.content.title != nil)", "silent": "\(push.content.silent)",
@@ -139,10 +152,10 @@ package struct PushStageHandler: StageHandler {
     }
 }
 
-extension PushRest {
-    /// What becomes of the message; the reasons of providers go into the sentence, never into the word.
+extension RemainingTargets {
+    /// The disposition of the message. Provider reasons go into the detail only, never into the code.
     fileprivate var disposition: Disposition {
-        switch fate {
+        switch nextStep {
         case .retry(let level, let reason):
             .retry(
                 after: level.delay, Reason(code: "targets-remain", detail: "\(targets.count) targets wait: \(reason)"))
@@ -160,7 +173,7 @@ extension PushRest {
 }
 
 extension WorkQueue {
-    /// Both lanes of every app's pushes to one provider.
+    /// The push queues of both lanes of each app, for one provider.
     package static func pushes(_ provider: Provider, of apps: [AppID]) -> [WorkQueue] {
         apps.flatMap { app in Lane.allCases.map { .senderPushes(provider, $0, app) } }
     }

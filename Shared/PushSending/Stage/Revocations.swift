@@ -1,40 +1,41 @@
-internal import FoundationEssentials
 package import Logging
-internal import Metrics
 package import PushProtocol
+internal import FoundationEssentials
+internal import Metrics
 internal import Synchronization
 
-/// Revoked pushes of a provider: those to a device that its user has lost, and those of revoked notifications. Every sender
-/// process reads the revocations of the last days before it begins (``StreamName/senderRevocations``).
+/// The revoked pushes of a provider: pushes to a device of a former user, and pushes of revoked notifications.
+///
+/// Each sender process reads the stream of recent revocations at its start (``StreamName/senderRevocations``).
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
-/// | `heliograph_revocations_held` | gauge | provider | devices that are known to have been lost by somebody |
-/// | `heliograph_revoked_notifications_held` | gauge | provider | notifications that are known to be revoked |
-/// | `heliograph_revocations_unreadable_total` | counter | provider | events that this build cannot read |
-/// | `heliograph_push_targets_revoked_total` | counter | provider, app | targets that were not sent for it |
+/// | `heliograph_revocations_held` | gauge | provider | devices with a known revocation |
+/// | `heliograph_revoked_notifications_held` | gauge | provider | notifications known to be revoked |
+/// | `heliograph_revocations_unreadable_total` | counter | provider | events that this build cannot decode |
+/// | `heliograph_push_targets_revoked_total` | counter | provider, app | targets skipped as revoked |
 package final class Revocations: Sendable {
     private let provider: Provider
     private let logger: Logger
-    private let held: Mutex<Held>
-    private let known = Mutex(Known())
-    /// Counts the events that revoked something. A reader that has looked a target up need not look again before it moves.
+    private let sets: Mutex<RevokedSets>
+    private let completeness = Mutex(Completeness())
+    /// Counts the revocations, so that a caller repeats its lookup only after a change.
     private let changes = Atomic(0)
     private let size: Gauge
     private let notificationCount: Gauge
     private let unreadable: Counter
 
-    private struct Known {
-        /// A week before the first push, by ``reach(now:)``; `nil` before it.
+    private struct Completeness {
+        /// ``completeSince(now:)`` without gaps; `nil` before the first push.
         var since: Timestamp?
-        /// Revocations from before this moment may be missing.
+        /// Revocations from before this time may be missing.
         var gapUntil: Timestamp?
-        /// The same of a gap that no revocation was read after.
+        /// The same for a gap after which no revocation was read yet.
         var gapBefore: Timestamp?
     }
 
     /// Two sets, so that revoked notifications never displace lost devices.
-    private struct Held {
+    private struct RevokedSets {
         var devices: RevocationSet
         var notifications: RevocationSet
 
@@ -44,12 +45,15 @@ package final class Revocations: Sendable {
         }
     }
 
-    /// - Parameter capacity: counts devices, and a quarter of it notifications; a million devices take 16 MB.
+    /// - Parameters:
+    ///   - provider: the provider.
+    ///   - capacity: the most devices, and four times the most notifications. A million devices take 16 MB.
+    ///   - logger: the logger.
     package init(provider: Provider, capacity: Int = 1_000_000, logger: Logger) {
         self.provider = provider
         self.logger = logger
-        held = Mutex(
-            Held(
+        sets = Mutex(
+            RevokedSets(
                 devices: RevocationSet(capacity: capacity),
                 notifications: RevocationSet(capacity: max(capacity / 4, 2))))
         size = Gauge(label: "heliograph_revocations_held", dimensions: [("provider", provider.rawValue)])
@@ -59,8 +63,8 @@ package final class Revocations: Sendable {
             label: "heliograph_revocations_unreadable_total", dimensions: [("provider", provider.rawValue)])
     }
 
-    /// Notes the messages of the stream. Events of other providers' devices, and events that revoke nothing, change nothing.
-    package func note(_ bodies: [[UInt8]]) {
+    /// Adds messages of the stream. Ignores events of other providers' devices, and events that revoke nothing.
+    package func add(_ bodies: [[UInt8]]) {
         var devices: [(id: UUID, until: Timestamp, at: Timestamp)] = []
         var notifications: [(id: UUID, at: Timestamp)] = []
         var first: Timestamp?
@@ -80,107 +84,106 @@ package final class Revocations: Sendable {
             } catch {
                 unreadable.increment()
                 logger.error(
-                    "A revocation cannot be read; the pushes that it names are sent", metadata: ["error": "\(error)"])
+                    "Revocation cannot be decoded; its pushes are sent. Deploy a build that knows its version",
+                    metadata: ["error": "\(error)"])
             }
         }
         if let first { endGap(at: first) }
         guard !devices.isEmpty || !notifications.isEmpty else { return }
-        let counts = held.withLock { held in
-            for (id, until, at) in devices { held.devices.revoke(id, until: until, at: at) }
-            for (id, at) in notifications { held.notifications.revoke(id, until: Self.always, at: at) }
-            return (held.devices.count, held.notifications.count)
+        let counts = sets.withLock { sets in
+            for (id, until, at) in devices { sets.devices.revoke(id, until: until, at: at) }
+            for (id, at) in notifications { sets.notifications.revoke(id, until: Self.always, at: at) }
+            return (sets.devices.count, sets.notifications.count)
         }
-        // After the set: a reader that sees the new count finds the devices.
+        // After the sets, so that a reader of the new count finds the devices.
         changes.add(1, ordering: .releasing)
         size.record(counts.0)
         notificationCount.record(counts.1)
     }
 
-    /// Moves whenever something is revoked; 0 before anything is.
+    /// Changes with each revocation; 0 without any.
     var generation: Int { changes.load(ordering: .acquiring) }
 
-    /// Whether a target that was looked up at `generation`, or later, is revoked by now. Counts nothing.
+    /// Whether a target was revoked since its lookup at `generation`. Counts no metric.
     func isRevoked(_ target: Push.Target, since generation: Int) -> Bool {
         guard self.generation != generation else { return false }
-        return held.withLock { $0.isRevoked(target) }
+        return sets.withLock { $0.isRevoked(target) }
     }
 
-    /// The word in the outcome of a target that is older than ``reach(now:)``.
-    static let forgotten = "older-than-revocations"
+    /// The outcome's reason for a push from before ``completeSince(now:)``.
+    static let tooOldReason = "older-than-revocations"
 
     /// The moment of every revoked notification, so that a repeat changes nothing.
     private static let always = Timestamp(milliseconds: 0)
 
-    /// How much later than the stream's first message the reach begins: more than clocks differ.
+    /// Subtracted from the stream's retention. Larger than clock differences.
     static let margin = Duration.seconds(3600)
 
-    /// From when on every revocation is known. A push that was published earlier may be for a user who lost the
-    /// device, unknown to this process.
+    /// The time since which all revocations are known. An older push may be for a former user of the device.
     ///
-    /// The stream was read from ``StreamName/memory`` before the first push came. So the reach is that long before the
-    /// first call of this method, or later where the stream had a gap or the set had to forget devices. `now` is the time of
-    /// day.
-    func reach(now: Timestamp) -> Timestamp {
-        let since = known.withLock { known in
-            let since = known.since ?? now - StreamName.senderRevocations.memory + Self.margin
+    /// The stream is read before the first push. So this is ``StreamName/retention`` before the first call, or later if
+    /// the stream had a gap or the set dropped devices. `now` is the time of day.
+    func completeSince(now: Timestamp) -> Timestamp {
+        let since = completeness.withLock { known in
+            let since = known.since ?? now - StreamName.senderRevocations.retention + Self.margin
             known.since = since
             return max(since, known.gapUntil ?? since, known.gapBefore ?? since)
         }
         guard generation > 0 else { return since }
-        return held.withLock { max(since, $0.devices.forgottenUntil ?? since) }
+        return sets.withLock { max(since, $0.devices.droppedUntil ?? since) }
     }
 
-    /// Notes that the stream no longer has all revocations from before the next one: its broker dropped them, or it was
-    /// declared anew. The reach begins after the next revocation, and not later than `now`.
+    /// Records that the stream lacks revocations from before the next one: the broker dropped them, or the stream was
+    /// declared again. ``completeSince(now:)`` is then after the next revocation, and not later than `now`.
     package func noteGap(now: Timestamp = .now) {
-        known.withLock { $0.gapBefore = now }
+        completeness.withLock { $0.gapBefore = now }
     }
 
     private func endGap(at moment: Timestamp) {
-        let end = known.withLock { known -> Timestamp? in
+        let end = completeness.withLock { known -> Timestamp? in
             guard let before = known.gapBefore else { return nil }
             let end = min(moment + Self.margin, before)
             known.gapUntil = max(known.gapUntil ?? end, end)
             known.gapBefore = nil
-            // The broker drops messages of more than a week all the time.
-            return end > before - StreamName.senderRevocations.memory + Self.margin ? end : nil
+            // The broker always drops messages of more than a week.
+            return end > before - StreamName.senderRevocations.retention + Self.margin ? end : nil
         }
         guard let end else { return }
         logger.warning(
-            "The stream of revocations lacks messages; pushes that were published before are not sent",
+            "Revocation stream lacks messages; older pushes are not sent",
             metadata: ["before": "\(RFC3339.string(from: end.date))"])
     }
 
-    /// Logs a push that is not sent, because it is older than the reach.
-    func reportForgotten(_ push: Push) {
+    /// Logs a push from before ``completeSince(now:)``, which is not sent.
+    func logTooOld(_ push: Push) {
         logger.warning(
-            "push is older than the known revocations; not sent. Let its sender publish it anew",
+            "Push is older than the known revocations; not sent. Publish its event again",
             metadata: [
                 "app": "\(push.app)", "push": "\(push.trace.id)", "targets": "\(push.targets.count)",
             ])
     }
 
-    /// The places of the `targets` whose user has lost the device or whose notification is revoked, ascending.
+    /// The indices of revoked `targets`, ascending: the device has a new user, or the notification is revoked.
     func revoked(among targets: some Sequence<Push.Target>, of app: AppID) -> [Int] {
-        var places: [Int] = []
-        held.withLock { held in
-            for (place, target) in targets.enumerated()
-            where held.isRevoked(target) {
-                places.append(place)
+        var indices: [Int] = []
+        sets.withLock { sets in
+            for (index, target) in targets.enumerated()
+            where sets.isRevoked(target) {
+                indices.append(index)
             }
         }
-        if !places.isEmpty {
+        if !indices.isEmpty {
             Counter(
                 label: "heliograph_push_targets_revoked_total",
                 dimensions: [("provider", provider.rawValue), ("app", app.rawValue)]
-            ).increment(by: places.count)
+            ).increment(by: indices.count)
         }
-        return places
+        return indices
     }
 }
 
 extension Push.Target {
-    /// Whether it is one registration, which a user can lose. A topic, a condition or a channel has no owner.
+    /// Whether the target is a registration of one user, not a topic, a condition or a channel.
     var isOneDevice: Bool {
         switch address {
         case nil, .fid: true

@@ -1,71 +1,70 @@
 import PushProtocol
 
-/// Outcomes of the targets of several pushes in one list, and whose each of them is: the place of its push.
+/// Outcomes of the targets of several pushes, each with the index of its push.
 struct TargetOutcomes: Sendable {
     private(set) var outcomes: [Outcome] = []
-    private(set) var places: [Int] = []
+    private(set) var pushIndices: [Int] = []
     private var isOrdered = true
 
-    init(room: Int = 0) {
-        outcomes.reserveCapacity(room)
-        places.reserveCapacity(room)
+    init(capacity: Int = 0) {
+        outcomes.reserveCapacity(capacity)
+        pushIndices.reserveCapacity(capacity)
     }
 
     var count: Int { outcomes.count }
 
-    mutating func append(_ outcome: consuming Outcome, of place: Int) {
-        if let last = places.last, last > place { isOrdered = false }
+    mutating func append(_ outcome: consuming Outcome, of pushIndex: Int) {
+        if let last = pushIndices.last, last > pushIndex { isOrdered = false }
         outcomes.append(outcome)
-        places.append(place)
+        pushIndices.append(pushIndex)
     }
 
-    /// In the order of their pushes, and those of one push as they are.
-    var ordered: TargetOutcomes {
+    /// The outcomes sorted by push; stable.
+    var sortedByPush: TargetOutcomes {
         if isOrdered { return self }
-        var ordered = TargetOutcomes(room: count)
-        for index in places.indices.sorted(by: { (places[$0], $0) < (places[$1], $1) }) {
-            ordered.append(outcomes[index], of: places[index])
+        var sortedByPush = TargetOutcomes(capacity: count)
+        for index in pushIndices.indices.sorted(by: { (pushIndices[$0], $0) < (pushIndices[$1], $1) }) {
+            sortedByPush.append(outcomes[index], of: pushIndices[index])
         }
-        return ordered
+        return sortedByPush
     }
 
-    /// Those that the provider took where they were to be sent, and all others.
-    var divided: (accepted: TargetOutcomes, others: TargetOutcomes) {
-        // Nearly always there are no others.
-        if outcomes.allSatisfy(\.isPlainlyAccepted) { return (self, TargetOutcomes()) }
-        var (accepted, others) = (TargetOutcomes(room: count), TargetOutcomes())
-        for (outcome, place) in zip(outcomes, places) {
-            if outcome.isPlainlyAccepted {
-                accepted.append(outcome, of: place)
+    /// The plain acceptances (``Outcome/isAcceptedAsAddressed``), and the other outcomes.
+    var partitioned: (accepted: TargetOutcomes, others: TargetOutcomes) {
+        // Nearly always all are accepted.
+        if outcomes.allSatisfy(\.isAcceptedAsAddressed) { return (self, TargetOutcomes()) }
+        var (accepted, others) = (TargetOutcomes(capacity: count), TargetOutcomes())
+        for (outcome, pushIndex) in zip(outcomes, pushIndices) {
+            if outcome.isAcceptedAsAddressed {
+                accepted.append(outcome, of: pushIndex)
             } else {
-                others.append(outcome, of: place)
+                others.append(outcome, of: pushIndex)
             }
         }
         return (accepted, others)
     }
 
-    /// Where in the list the longest runs of whole pushes are that have no more than `limit` outcomes each. A push alone
-    /// may have more.
-    func runs(ofAtMost limit: Int) -> [Range<Int>] {
-        var runs: [Range<Int>] = []
+    /// Splits the list into chunks of whole pushes with at most `limit` outcomes. A single push may exceed the limit.
+    func chunks(ofAtMost limit: Int) -> [Range<Int>] {
+        var chunks: [Range<Int>] = []
         var start = 0
-        // Where the outcomes of the push that is looked at begin.
+        // The first outcome of the current push.
         var push = 0
-        for index in places.indices {
-            if places[index] != places[push] { push = index }
+        for index in pushIndices.indices {
+            if pushIndices[index] != pushIndices[push] { push = index }
             if index - start >= limit, push > start {
-                runs.append(start..<push)
+                chunks.append(start..<push)
                 start = push
             }
         }
-        if start < count { runs.append(start..<count) }
-        return runs
+        if start < count { chunks.append(start..<count) }
+        return chunks
     }
 }
 
 extension Outcome {
-    /// Whether the provider took it where it was to be sent.
-    var isPlainlyAccepted: Bool {
+    /// Whether the provider accepted the push in its own environment and for its own address.
+    var isAcceptedAsAddressed: Bool {
         if case .accepted = answer { elsewhere == nil && refusedFID == nil } else { false }
     }
 }

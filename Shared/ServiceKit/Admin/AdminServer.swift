@@ -1,13 +1,13 @@
-import Hummingbird
 import Foundation
 import HTTPTypes
+import Hummingbird
 import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Serves `/metrics`, `/health/live` and `/health/ready` on a port of its own.
+/// Serves `/metrics`, `/health/live` and `/health/ready` on a separate port.
 ///
-/// It is the first service of the group, and so the last to be shut down: a process that drains still answers probes.
+/// The first service of the group and therefore the last to shut down: a draining process still answers probes.
 struct AdminServer: Service {
     let host: String
     let port: Int
@@ -36,10 +36,10 @@ struct AdminServer: Service {
                     "Serving /metrics and /health", metadata: ["address": "\(channel.localAddress?.description ?? "?")"]
                 )
             },
-            // Hummingbird's own lines are about its business, not ours.
             logger: quiet)
     }
 
+    /// Suppresses Hummingbird's messages below warning.
     private var quiet: Logger {
         var quiet = logger
         quiet.logLevel = max(logger.logLevel, .warning)
@@ -51,8 +51,8 @@ struct AdminServer: Service {
         router.get("metrics") { [exposition] _, _ in
             Response(status: .ok, type: Exposition.contentType, body: exposition.render())
         }
-        // Answering at all is the proof: the event loop turns and the thread pool takes tasks. A broker or a database
-        // that is away must not have this process killed.
+        // A response proves that the event loop and the thread pool run. An unreachable broker or database must not
+        // make the orchestrator kill the process.
         router.get("health/live") { _, _ in
             Response(status: .ok, type: "application/json", body: #"{"live":true}"#)
         }

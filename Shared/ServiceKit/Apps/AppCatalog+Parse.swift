@@ -2,8 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension AppCatalog {
-    /// Reads the text of a catalog. `path` is what problems name, and what paths in it are relative to; `files` are those
-    /// that have to be there.
+    /// Parses a catalog. Problems name `path`, and paths in the catalog are relative to it. `files` must exist.
     package static func parse(
         _ text: String, path: String, using files: Files = .all
     ) throws(ConfigurationError) -> AppCatalog {
@@ -26,7 +25,7 @@ extension AppCatalog {
 }
 
 extension YAMLReader {
-    fileprivate mutating func app(_ id: AppID, _ entry: Entry) -> AppConfiguration {
+    fileprivate mutating func app(_ id: AppID, _ entry: LocatedNode) -> AppConfiguration {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
         let members = members(of: entry, known: ["apns", "fcm", "bearer"], required: [])
@@ -36,7 +35,7 @@ extension YAMLReader {
             bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) })
     }
 
-    private mutating func apns(_ entry: Entry) -> APNsAppConfiguration? {
+    private mutating func apns(_ entry: LocatedNode) -> APNsAppConfiguration? {
         if has(entry, "certificates") { return apnsWithCertificates(entry) }
         let members = members(
             of: entry, known: ["topic", "key-id", "team-id", "key-file", "environments", "certificates"],
@@ -52,7 +51,7 @@ extension YAMLReader {
             environments: environments ?? Set(ProviderEnvironment.allCases))
     }
 
-    private mutating func apnsWithCertificates(_ entry: Entry) -> APNsAppConfiguration? {
+    private mutating func apnsWithCertificates(_ entry: LocatedNode) -> APNsAppConfiguration? {
         let members = members(of: entry, known: ["topic", "certificates"], required: ["topic"])
         guard let certificates = members["certificates"] else { return nil }
         let environments = self.members(
@@ -68,7 +67,7 @@ extension YAMLReader {
         return text(members["topic"]).map { APNsAppConfiguration(topic: $0, certificates: byEnvironment) }
     }
 
-    private mutating func certificate(_ entry: Entry) -> APNsCertificate? {
+    private mutating func certificate(_ entry: LocatedNode) -> APNsCertificate? {
         let members = members(of: entry, known: ["certificate-file", "key-file"], required: ["certificate-file"])
         guard let certificateFile = file(members["certificate-file"], for: .apns) else { return nil }
         guard let key = members["key-file"] else {
@@ -77,7 +76,7 @@ extension YAMLReader {
         return file(key, for: .apns).map { APNsCertificate(certificateFile: certificateFile, keyFile: $0) }
     }
 
-    private mutating func fcm(_ entry: Entry) -> FCMAppConfiguration? {
+    private mutating func fcm(_ entry: LocatedNode) -> FCMAppConfiguration? {
         let members = members(
             of: entry, known: ["service-account-file", "messages-per-minute"], required: ["service-account-file"])
         let messagesPerMinute = members["messages-per-minute"].flatMap { quota($0) }
@@ -86,22 +85,22 @@ extension YAMLReader {
         }
     }
 
-    private mutating func environments(_ entry: Entry) -> Set<ProviderEnvironment> {
+    private mutating func environments(_ entry: LocatedNode) -> Set<ProviderEnvironment> {
         let elements = elements(of: entry)
         if elements.isEmpty, !entry.isNull { report(entry, "names no environment; leave it out to use both") }
         return Set(elements.compactMap { choice($0, of: ProviderEnvironment.allCases) })
     }
 
-    /// Fewer than a thousand a minute cannot be shared evenly.
-    private mutating func quota(_ entry: Entry) -> Int? {
+    /// Reads a quota of at least 1000 a minute; a smaller one cannot be shared evenly among processes.
+    private mutating func quota(_ entry: LocatedNode) -> Int? {
         guard let text = text(entry) else { return nil }
         if let quota = Int(text), (1_000...1_000_000_000).contains(quota) { return quota }
         report(entry, "“\(text)” is not a whole number from 1000 to 1000000000")
         return nil
     }
 
-    /// Key and team ids are ten characters, upper case and digits.
-    private mutating func appleID(_ entry: Entry?) -> String? {
+    /// Reads a key or team id of Apple: ten characters, A–Z and 0–9.
+    private mutating func appleID(_ entry: LocatedNode?) -> String? {
         guard let entry, let text = text(entry) else { return nil }
         let isLegal = text.utf8.count == 10 && text.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber) }
         if !isLegal { report(entry, "“\(text)” is not a 10-character id of A–Z and 0–9") }

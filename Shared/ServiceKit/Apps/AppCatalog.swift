@@ -1,7 +1,7 @@
 package import PushProtocol
 import FoundationEssentials
 
-/// The apps this deployment serves, read from the YAML file that `HELIOGRAPH_APPS` names.
+/// The apps of this deployment, read from the YAML file of `HELIOGRAPH_APPS`.
 ///
 ///     apps:
 ///       family-portal:
@@ -19,29 +19,28 @@ import FoundationEssentials
 ///         bearer:
 ///           - algorithm: ES256                          # or RS256, HS256
 ///             key-file: family-portal.pub.pem           # or jwks-url: https://portal.example/jwks.json
-///             issuer: https://portal.example            # optional, as are all below
-///             audience: push                            # with a jwks-url, this or an app-claim is demanded
+///             issuer: https://portal.example            # optional, like all below
+///             audience: push                            # a jwks-url requires an audience or an app-claim
 ///             user-claim: sub
-///             app-claim: azp                            # the claim that names the app, …
-///             app-value: family-portal-ios              # … and what it says; the app's id when absent
+///             app-claim: azp                            # the claim with the app's name
+///             app-value: family-portal-ios              # the claim's value; the app's id when absent
 ///             leeway: 30s
 ///
-/// Strict: an unknown, missing, repeated or mistyped key is refused with its line, and so is a file that cannot be read by a
-/// process that uses it.
-/// What is in the files is the business of the services that use them.
+/// Parsing is strict: an unknown, missing, repeated or mistyped key is an error with its line, and so is an unreadable
+/// file that the process uses. The services validate the files' content.
 package struct AppCatalog: Hashable, Sendable {
-    /// In the order of their ids.
+    /// Sorted by id.
     package let apps: [AppConfiguration]
 
     package init(_ apps: [AppConfiguration]) { self.apps = apps.sorted { $0.id < $1.id } }
 
-    /// In order.
+    /// The apps' ids, sorted.
     package var ids: [AppID] { apps.map(\.id) }
 
-    /// The app of that id, if it is configured.
+    /// The app with this id, if configured.
     package subscript(id: AppID) -> AppConfiguration? { apps.first { $0.id == id } }
 
-    /// What the catalog's files are for: a process is given those that it uses, and no others.
+    /// The kinds of files in the catalog. A process needs only the files that it uses.
     package struct Files: OptionSet, Hashable, Sendable {
         package let rawValue: Int
 
@@ -51,23 +50,23 @@ package struct AppCatalog: Hashable, Sendable {
         package static let apns = Files(rawValue: 1 << 0)
         /// Service accounts.
         package static let fcm = Files(rawValue: 1 << 1)
-        /// Keys of bearer tokens.
+        /// Verification keys of bearer tokens.
         package static let bearer = Files(rawValue: 1 << 2)
         package static let all: Files = [.apns, .fcm, .bearer]
     }
 
-    /// The largest file that is read, in bytes: some thousands of apps.
+    /// The maximum file size in bytes, enough for several thousand apps.
     package static let maximumFileSize = 1024 * 1024
 
-    /// Reads and checks the file.
+    /// Reads and validates the file.
     ///
-    /// - Parameter files: those that have to be there; the others' paths are not looked at.
+    /// - Parameter files: the kinds of files that must exist; other paths are not checked.
     package static func load(path: String, using files: Files = .all) throws(ConfigurationError) -> AppCatalog {
         guard let bytes = FileManager.default.contents(atPath: path) else {
             throw ConfigurationError("\(path): cannot be read as UTF-8 text")
         }
         guard bytes.count <= maximumFileSize else {
-            throw ConfigurationError("\(path): has \(bytes.count) bytes; at most \(maximumFileSize) are read")
+            throw ConfigurationError("\(path): has \(bytes.count) bytes; the maximum is \(maximumFileSize)")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ConfigurationError("\(path): cannot be read as UTF-8 text")

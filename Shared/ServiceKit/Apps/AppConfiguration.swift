@@ -1,12 +1,12 @@
 package import PushProtocol
 
-/// One app: its provider credentials and who may speak for its users. An app without credentials is *unconfigured*:
-/// senders answer `skipped` for it, and everything else works.
+/// One app: its provider credentials and the keys of its users' bearer tokens. For an app without credentials, senders
+/// report the outcome `skipped`; everything else works.
 package struct AppConfiguration: Hashable, Sendable {
     package let id: AppID
     package let apns: APNsAppConfiguration?
     package let fcm: FCMAppConfiguration?
-    /// The keys that may have signed a bearer token of this app's users; empty when nobody can register over HTTP.
+    /// The trusted keys of bearer tokens; empty disables registration over HTTP.
     package let bearer: [BearerVerification]
 
     package init(
@@ -52,11 +52,11 @@ package struct APNsAppConfiguration: Hashable, Sendable {
     }
 }
 
-/// How an app's sender proves to APNs who it is.
+/// The credential of an app's APNs sender.
 package enum APNsCredential: Hashable, Sendable {
-    /// Signs the provider tokens that go with every request.
+    /// Signs the provider token of each request.
     case key(APNsSigningKey)
-    /// Shown in the TLS handshake.
+    /// Presented in the TLS handshake.
     case certificates([ProviderEnvironment: APNsCertificate])
 }
 
@@ -91,8 +91,8 @@ package struct APNsSigningKey: Hashable, Sendable {
 package struct FCMAppConfiguration: Hashable, Sendable {
     /// The path of the service account's JSON key, which also names the project.
     package let serviceAccountFile: String
-    /// The project's quota, in messages a minute, where it is not the usual one. Of several apps with the same project the
-    /// lowest counts.
+    /// The project's quota in messages a minute; nil uses `FCM_QUOTA`. For several apps of a project, the lowest
+    /// applies.
     package let messagesPerMinute: Int?
 
     package init(serviceAccountFile: String, messagesPerMinute: Int? = nil) {

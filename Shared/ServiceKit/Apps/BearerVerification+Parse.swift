@@ -2,7 +2,7 @@ import PushProtocol
 import Yams
 
 extension YAMLReader {
-    mutating func bearer(_ entry: Entry, of app: AppID) -> BearerVerification? {
+    mutating func bearer(_ entry: LocatedNode, of app: AppID) -> BearerVerification? {
         let members = members(
             of: entry,
             known: [
@@ -12,7 +12,7 @@ extension YAMLReader {
         let algorithm = choice(members["algorithm"], of: BearerVerification.Algorithm.allCases)
         let keys = keys(entry, members)
         if algorithm == .hs256, let url = members["jwks-url"] {
-            report(url, "a shared secret is not published: HS256 takes a key-file")
+            report(url, "HS256 needs a key-file: a shared secret must not be published")
         }
         let issuer = text(members["issuer"])
         let audience = text(members["audience"])
@@ -21,11 +21,11 @@ extension YAMLReader {
         let appValue = text(members["app-value"])
         let leeway = duration(members["leeway"], in: .zero ... .seconds(600))
         if let value = members["app-value"], members["app-claim"] == nil {
-            report(value, "says what no claim is compared with: name one as app-claim")
+            report(value, "has no app-claim: name the claim to compare it with")
         }
-        // Whoever publishes keys signs for others with them too (RFC 8725 §3.9).
+        // A published key set usually signs tokens for other audiences too (RFC 8725 §3.9).
         if let url = members["jwks-url"], members["audience"] == nil, members["app-claim"] == nil {
-            report(url, "needs an audience or an app-claim beside it: its keys sign tokens of others too")
+            report(url, "requires an audience or an app-claim: its keys also sign tokens for others")
         }
         guard let algorithm, let keys else { return nil }
         return BearerVerification(
@@ -33,20 +33,22 @@ extension YAMLReader {
             appClaim: appClaim.map { .init($0, is: appValue ?? app.rawValue) }, leeway: leeway ?? .seconds(30))
     }
 
-    private mutating func keys(_ entry: Entry, _ members: [String: Entry]) -> BearerVerification.Keys? {
+    private mutating func keys(
+        _ entry: LocatedNode, _ members: [String: LocatedNode]
+    ) -> BearerVerification.KeySource? {
         switch (members["key-file"], members["jwks-url"]) {
-        case (let file?, nil): return self.file(file, for: .bearer).map(BearerVerification.Keys.file)
-        case (nil, let url?): return webAddress(url).map(BearerVerification.Keys.url)
-        case (_?, let url?): report(url, "stands beside a key-file: one of the two")
+        case (let file?, nil): return self.file(file, for: .bearer).map(BearerVerification.KeySource.file)
+        case (nil, let url?): return httpURL(url).map(BearerVerification.KeySource.url)
+        case (_?, let url?): report(url, "is set together with a key-file: set only one of them")
         case (nil, nil):
-            // What is not even a mapping has been reported as that.
+            // A node other than a mapping was already reported.
             if case .mapping = entry.node { report(entry, "“key-file” or “jwks-url” is missing") }
         }
         return nil
     }
 
-    /// Whether plain http is allowed there is for whoever connects to say.
-    private mutating func webAddress(_ entry: Entry) -> String? {
+    /// Reads an http(s) URL; the HTTPS client decides whether plain http is allowed.
+    private mutating func httpURL(_ entry: LocatedNode) -> String? {
         guard let text = text(entry) else { return nil }
         if text.hasPrefix("https://") || text.hasPrefix("http://") { return text }
         report(entry, "“\(text)” is not an https URL")

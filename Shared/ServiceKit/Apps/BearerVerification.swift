@@ -1,4 +1,4 @@
-/// Keys that an app's own backend signs its users' bearer tokens with, and what a token must say.
+/// The trusted keys of an app's bearer tokens, and the required claims.
 package struct BearerVerification: Hashable, Sendable {
     package enum Algorithm: String, Hashable, Sendable, CaseIterable {
         case es256 = "ES256"
@@ -6,16 +6,16 @@ package struct BearerVerification: Hashable, Sendable {
         case hs256 = "HS256"
     }
 
-    /// Where the keys are.
-    package enum Keys: Hashable, Sendable {
-        /// The path of a file: a public key (PEM) for ES256 and RS256, the shared secret in its first line for HS256, or a
-        /// JWK or JWK set (RFC 7517) for any of them.
+    /// The location of the keys.
+    package enum KeySource: Hashable, Sendable {
+        /// A file's path: a public key (PEM) for ES256 and RS256, the shared secret in the first line for HS256, or a
+        /// JWK or JWK set (RFC 7517) for any algorithm.
         case file(String)
         /// The URL of a JWK set of public keys.
         case url(String)
     }
 
-    /// A claim and what it must say.
+    /// A claim and its required value.
     package struct RequiredClaim: Hashable, Sendable {
         package let name: String
         package let value: String
@@ -26,23 +26,23 @@ package struct BearerVerification: Hashable, Sendable {
         }
     }
 
-    /// The one algorithm these keys are for, whatever a token says.
+    /// The only algorithm of these keys; a token's `alg` must match it.
     package let algorithm: Algorithm
-    package let keys: Keys
-    /// The `iss` a token must have, if any is demanded.
+    package let keys: KeySource
+    /// The required `iss`, if any.
     package let issuer: String?
-    /// An `aud` a token must have, if any is demanded.
+    /// The required `aud`, if any.
     package let audience: String?
-    /// The claim that names the user.
+    /// The claim with the user's id.
     package let userClaim: String
-    /// The claim that says which app a token is for, if any does.
+    /// The required claim with the app, if any.
     package let appClaim: RequiredClaim?
-    /// How far clocks may differ when `exp` and `nbf` are checked.
+    /// The tolerated clock difference for `exp` and `nbf`.
     package let leeway: Duration
 
     package init(
-        algorithm: Algorithm, keys: Keys, issuer: String? = nil, audience: String? = nil, userClaim: String = "sub",
-        appClaim: RequiredClaim? = nil, leeway: Duration = .seconds(30)
+        algorithm: Algorithm, keys: KeySource, issuer: String? = nil, audience: String? = nil,
+        userClaim: String = "sub", appClaim: RequiredClaim? = nil, leeway: Duration = .seconds(30)
     ) {
         self.algorithm = algorithm
         self.keys = keys

@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Yams
 
-/// Reads a YAML document strictly and collects every problem with the line it is on, so that a person can mend a file in
-/// one go. Each method reports what is wrong and answers with nothing; the caller looks at ``problems`` at the end.
+/// Reads a YAML document strictly and collects all problems with their lines. A method that reports a problem returns
+/// nil or an empty value; the caller checks ``problems`` at the end.
 struct YAMLReader {
-    /// A node and the dotted path that leads to it.
-    struct Entry {
+    /// A node with its dotted path and line.
+    struct LocatedNode {
         let node: Node
         let path: String
         let line: Int
@@ -14,7 +14,7 @@ struct YAMLReader {
     }
 
     let path: String
-    /// What the document's files are for that have to be there.
+    /// The kinds of files that must exist.
     private let files: AppCatalog.Files
     private(set) var problems: [String] = []
 
@@ -23,12 +23,12 @@ struct YAMLReader {
         self.files = files
     }
 
-    mutating func report(_ entry: Entry, _ problem: String) {
+    mutating func report(_ entry: LocatedNode, _ problem: String) {
         problems.append("\(path):\(entry.line): \(entry.path.isEmpty ? "the document" : entry.path): \(problem)")
     }
 
-    /// The document's root, or a report of why there is none.
-    mutating func compose(_ text: String) -> Entry? {
+    /// Parses a document and returns its root; reports a problem and returns nil if it is malformed.
+    mutating func compose(_ text: String) -> LocatedNode? {
         do {
             guard let root = try Yams.compose(yaml: text) else {
                 problems.append("\(path):1: is empty")
@@ -38,7 +38,7 @@ struct YAMLReader {
                 problems.append("\(path):1: its aliases expand to more than \(Node.maximumNodes) nodes")
                 return nil
             }
-            return Entry(node: root, path: "", line: 1)
+            return LocatedNode(node: root, path: "", line: 1)
         } catch let error as YamlError {
             problems.append("\(path):\(error.line): \(error.problem)")
         } catch {
@@ -47,8 +47,8 @@ struct YAMLReader {
         return nil
     }
 
-    /// The members of a mapping with any keys, in the order of the file.
-    mutating func entries(of entry: Entry) -> [(name: String, entry: Entry)] {
+    /// Returns the members of a mapping with any keys, in the order of the file.
+    mutating func entries(of entry: LocatedNode) -> [(name: String, entry: LocatedNode)] {
         guard case .mapping(let mapping) = entry.node else {
             report(entry, "expected keys with values")
             return []
@@ -56,16 +56,16 @@ struct YAMLReader {
         return mapping.map { key, value in
             let name = key.scalar?.string ?? "?"
             let path = entry.path.isEmpty ? name : "\(entry.path).\(name)"
-            return (name, Entry(node: value, path: path, line: key.mark?.line ?? entry.line))
+            return (name, LocatedNode(node: value, path: path, line: key.mark?.line ?? entry.line))
         }
     }
 
-    /// The members of a mapping that has no other keys than `known`.
-    mutating func members(of entry: Entry, known: [String], required: [String]) -> [String: Entry] {
+    /// Returns the members of a mapping; reports keys other than `known` and missing `required` ones.
+    mutating func members(of entry: LocatedNode, known: [String], required: [String]) -> [String: LocatedNode] {
         let entries = entries(of: entry)
         for (name, member) in entries where !known.contains(name) {
-            let hint = NearestName.of(name, among: known).map { "did you mean “\($0)”?" }
-            report(member, "unknown key; \(hint ?? "known here: \(known.joined(separator: ", "))")")
+            let hint = NearestMatch.of(name, among: known).map { "did you mean “\($0)”?" }
+            report(member, "unknown key; \(hint ?? "known keys: \(known.joined(separator: ", "))")")
         }
         if case .mapping = entry.node {
             for name in required where !entries.contains(where: { $0.name == name }) {
@@ -76,24 +76,24 @@ struct YAMLReader {
     }
 
     /// Whether a mapping has the key `name`.
-    func has(_ entry: Entry, _ name: String) -> Bool {
+    func has(_ entry: LocatedNode, _ name: String) -> Bool {
         guard case .mapping(let mapping) = entry.node else { return false }
         return mapping.contains { $0.key.scalar?.string == name }
     }
 
-    /// The elements of a sequence.
-    mutating func elements(of entry: Entry) -> [Entry] {
+    /// Returns the elements of a sequence.
+    mutating func elements(of entry: LocatedNode) -> [LocatedNode] {
         guard case .sequence(let sequence) = entry.node else {
             report(entry, "expected a list")
             return []
         }
         return sequence.enumerated().map { index, node in
-            Entry(node: node, path: "\(entry.path)[\(index)]", line: node.mark?.line ?? entry.line)
+            LocatedNode(node: node, path: "\(entry.path)[\(index)]", line: node.mark?.line ?? entry.line)
         }
     }
 
-    /// A text of at least one character. Numbers and words YAML has a meaning for must be quoted to be one.
-    mutating func text(_ entry: Entry?) -> String? {
+    /// Reads a non-empty scalar as text.
+    mutating func text(_ entry: LocatedNode?) -> String? {
         guard let entry else { return nil }
         guard case .scalar(let scalar) = entry.node, !entry.isNull, !scalar.string.isEmpty else {
             report(entry, "expected a text")
@@ -102,26 +102,26 @@ struct YAMLReader {
         return scalar.string
     }
 
-    /// One of an enumeration's words.
-    mutating func choice<Word: RawRepresentable>(_ entry: Entry?, of words: [Word]) -> Word?
-    where Word.RawValue == String {
+    /// Reads one of an enumeration's raw values.
+    mutating func choice<Choice: RawRepresentable>(_ entry: LocatedNode?, of choices: [Choice]) -> Choice?
+    where Choice.RawValue == String {
         guard let entry, let text = text(entry) else { return nil }
-        if let word = Word(rawValue: text) { return word }
-        report(entry, "“\(text)” is not one of \(words.map(\.rawValue).joined(separator: ", "))")
+        if let choice = Choice(rawValue: text) { return choice }
+        report(entry, "“\(text)” is not one of \(choices.map(\.rawValue).joined(separator: ", "))")
         return nil
     }
 
-    mutating func duration(_ entry: Entry?, in range: ClosedRange<Duration>) -> Duration? {
+    mutating func duration(_ entry: LocatedNode?, in range: ClosedRange<Duration>) -> Duration? {
         guard let entry, let text = text(entry) else { return nil }
         if let duration = SettingValue.duration(text), range.contains(duration) { return duration }
         report(entry, "“\(text)” is not \(ConfigurationKey.Kind.duration(range).expectation)")
         return nil
     }
 
-    /// The path of a file; a relative one starts at the document's folder.
+    /// Reads the path of a file; a relative path starts at the document's folder.
     ///
-    /// - Parameter use: what it is for. It has to be there and readable where the process uses such files.
-    mutating func file(_ entry: Entry?, for use: AppCatalog.Files) -> String? {
+    /// - Parameter use: the file's kind. The file must be readable if the process uses this kind.
+    mutating func file(_ entry: LocatedNode?, for use: AppCatalog.Files) -> String? {
         guard let entry, let text = text(entry) else { return nil }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         let file = text.hasPrefix("/") ? text : folder + text
@@ -145,7 +145,7 @@ extension YamlError {
         case .scanner(_, let problem, _, _), .parser(_, let problem, _, _), .composer(_, let problem, _, _):
             "is not YAML: \(problem)"
         case .duplicatedKeysInMapping(let names, _):
-            "\(names.joined(separator: ", ")): stands here more than once"
+            "\(names.joined(separator: ", ")): occurs more than once"
         default: "is not YAML: \(self)"
         }
     }

@@ -1,9 +1,9 @@
-/// What a person got wrong before the process could start: everything at once, one line each, so that it is put right
-/// in one go. ``ServiceMain`` prints the lines and exits with 78 (`EX_CONFIG`).
+/// All problems of the configuration at the start, one line each. ``ServiceMain`` prints them and exits with 78
+/// (`EX_CONFIG`).
 ///
-/// A service throws it for configuration of its own, such as rule sets. No line holds a secret.
+/// Services throw it for their own configuration too, such as rule sets. No line contains a secret.
 package struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Each says what, where and what to do.
+    /// Each with its location and the next step.
     package let problems: [String]
 
     package init(_ problems: [String]) { self.problems = problems }

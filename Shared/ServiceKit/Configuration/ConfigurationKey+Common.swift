@@ -1,8 +1,8 @@
 extension ConfigurationKey {
-    /// A file of `NAME=VALUE` lines that stands behind the environment.
+    /// A file of `NAME=VALUE` lines; environment variables take precedence.
     package static let configurationFile = ConfigurationKey(
-        "HELIOGRAPH_CONFIG", .file, summary: "A file of NAME=VALUE lines; the environment wins over it.")
-    /// What this process is called in logs, beside its service.
+        "HELIOGRAPH_CONFIG", .file, summary: "A file of NAME=VALUE lines; environment variables take precedence.")
+    /// The process's name in logs, next to its service.
     package static let instance = ConfigurationKey(
         "HELIOGRAPH_INSTANCE", summary: "This process's name in logs; the host's name when absent.")
     package static let adminHost = ConfigurationKey(
@@ -12,50 +12,37 @@ extension ConfigurationKey {
         "HELIOGRAPH_ADMIN_PORT", .port, default: "9400", summary: "The port that /metrics and /health are served on.")
     package static let shutdownDeadline = ConfigurationKey(
         "HELIOGRAPH_SHUTDOWN_DEADLINE", .duration(.seconds(1) ... .seconds(600)), default: "25s",
-        summary: "How long work in flight may take to finish after SIGTERM.")
+        summary: "The longest time for running work to finish after SIGTERM.")
     package static let logLevel = ConfigurationKey(
         "LOG_LEVEL", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]), default: "info",
-        summary: "The least severe level that is logged.")
+        summary: "The lowest level that is logged.")
     package static let logFormat = ConfigurationKey(
         "LOG_FORMAT", .choice(["auto", "json", "text"]), default: "auto",
-        summary: "How logs are written to standard error; auto is text on a terminal and JSON lines elsewhere.")
-
-    package static let amqpURL = ConfigurationKey(
-        "AMQP_URL", .url(schemes: ["amqp", "amqps"]), required: true, secret: true,
-        summary: "The broker: amqp(s)://user:password@host[:port][,host…]/vhost.")
-    package static let amqpCAFile = ConfigurationKey(
-        "AMQP_CA_FILE", .file, summary: "PEM certificates the broker is trusted by; the system's when absent.")
-    package static let databaseURL = ConfigurationKey(
-        "DATABASE_URL", .url(schemes: ["postgres", "postgresql"]), required: true, secret: true,
-        summary: "The database: postgresql://user:password@host[:port]/database.")
-    package static let databasePoolSize = ConfigurationKey(
-        "DATABASE_POOL_SIZE", .integer(1...64), default: "4", summary: "Connections to the database.")
-    /// Both ``amqp`` and ``postgres`` read it; see ``TransportSecurity``.
-    package static let allowPlaintext = ConfigurationKey(
-        "HELIOGRAPH_ALLOW_PLAINTEXT", .boolean, default: "no",
-        summary: "Whether broker and database may be reached over a network without TLS.")
+        summary: "The format of logs on standard error; auto is text on a terminal and JSON lines otherwise.")
     package static let apps = ConfigurationKey(
         "HELIOGRAPH_APPS", .file, required: true,
         summary: "The catalog of apps (YAML): provider credentials and bearer keys.")
 }
 
 extension [ConfigurationKey] {
-    /// What every executable reads.
+    /// The keys of every executable.
     package static let process: [ConfigurationKey] = [
         .configurationFile, .instance, .adminHost, .adminPort, .shutdownDeadline, .logLevel, .logFormat,
     ]
-    /// What ``ServiceContext/amqp(_:)`` and ``ServiceContext/bus(queues:publishingTo:)`` read.
-    package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile, .allowPlaintext]
-    /// What ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migration:)`` read.
-    package static let postgres: [ConfigurationKey] = [.databaseURL, .databasePoolSize, .allowPlaintext]
-    /// What ``ServiceContext/apps()`` reads.
+    /// The keys of ``ServiceContext/apps()``.
     package static let apps: [ConfigurationKey] = [.apps]
 
-    /// Every key that belongs to no single service. All of them may be set for any executable, so that one set of
-    /// variables can serve a whole deployment.
-    static let common: [ConfigurationKey] = (process + amqp + postgres + apps).unique
+    /// The names that every executable accepts besides its own, so that one file of settings serves all executables. They
+    /// include those of ServiceConnections.
+    static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
+        "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
+        "HELIOGRAPH_ALLOW_PLAINTEXT",
+    ])
 
-    /// Each key once, where it comes first: two groups may share one.
+    /// The names of the keys, and of the files of the secret ones.
+    package var acceptedNames: Set<String> { Set(flatMap { $0.isSecret ? [$0.name, $0.fileName] : [$0.name] }) }
+
+    /// The keys without duplicates, in order of first occurrence.
     var unique: [ConfigurationKey] {
         var seen: Set<ConfigurationKey> = []
         return filter { seen.insert($0).inserted }

@@ -1,7 +1,7 @@
-/// Every key of every executable: what `--help` prints for one, and what a document or a test reads for all.
+/// The keys of all executables, for `--help`, documents and tests.
 package struct ConfigurationReference: Sendable {
-    /// An executable and the keys it declares beside those of every process.
-    package struct Entry: Sendable {
+    /// An executable and its own keys.
+    package struct Executable: Sendable {
         package let name: String
         package let keys: [ConfigurationKey]
 
@@ -11,17 +11,17 @@ package struct ConfigurationReference: Sendable {
         }
     }
 
-    package let entries: [Entry]
+    package let entries: [Executable]
 
-    package init(_ entries: [Entry]) { self.entries = entries }
+    package init(_ entries: [Executable]) { self.entries = entries }
 
-    /// The variables that `executable` takes, `NAME_FILE` variants included.
+    /// Returns the variables that `executable` accepts, including `NAME_FILE` variants.
     package func variables(of executable: String) -> Set<String> {
         let own = entries.filter { $0.name == executable }.flatMap(\.keys)
-        return Set((.common + own).flatMap { $0.isSecret ? [$0.name, $0.fileName] : [$0.name] })
+        return own.acceptedNames.union([ConfigurationKey].sharedNames)
     }
 
-    /// One Markdown table for the keys of every process, and one for each executable.
+    /// A Markdown table of the common keys, and one for each executable.
     package var markdown: String {
         let tables = [("Every executable", [ConfigurationKey].process)] + entries.map { ($0.name, $0.keys.unique) }
         return tables.map { title, keys in
@@ -33,7 +33,7 @@ package struct ConfigurationReference: Sendable {
         }.joined(separator: "\n\n") + "\n"
     }
 
-    /// What `--help` prints below the usage line.
+    /// Returns the text of `--help` below the usage line.
     static func help(for keys: [ConfigurationKey]) -> String {
         let keys = keys.unique
         let width = keys.map(\.name.count).max() ?? 0

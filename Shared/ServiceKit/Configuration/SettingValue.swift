@@ -1,9 +1,9 @@
 import FoundationEssentials
 import PushProtocol
 
-/// Reads single values, and says what is wrong with one that cannot be read.
-enum SettingValue {
-    static func boolean(_ text: String) -> Bool? {
+/// Parsing and validation of single values.
+package enum SettingValue {
+    package static func boolean(_ text: String) -> Bool? {
         switch text.lowercased() {
         case "true", "yes", "1": true
         case "false", "no", "0": false
@@ -11,7 +11,7 @@ enum SettingValue {
         }
     }
 
-    static func duration(_ text: String) -> Duration? {
+    package static func duration(_ text: String) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard digits.count <= 9, let count = Int64(digits) else { return nil }
         switch text.dropFirst(digits.count) {
@@ -23,8 +23,8 @@ enum SettingValue {
         }
     }
 
-    /// Why `text` cannot be the value of `key`, as one line, or `nil` if it can. A secret is not quoted.
-    static func check(_ text: String, for key: ConfigurationKey) -> String? {
+    /// Returns the problem with `text` as the value of `key`, or `nil` if it is valid. Does not quote a secret.
+    package static func check(_ text: String, for key: ConfigurationKey) -> String? {
         isValid(text, key.kind) ? nil : problem(with: text, for: key)
     }
 
@@ -47,7 +47,7 @@ enum SettingValue {
         }
     }
 
-    /// A scheme, `://`, and a host. No more: AMQP allows several hosts, which a URL parser refuses.
+    /// Checks only for a scheme, `://` and a host: URL parsers reject AMQP URLs with several hosts.
     private static func isURL(_ text: String, _ schemes: [String]) -> Bool {
         guard let scheme = schemes.first(where: { text.hasPrefix($0 + "://") }) else { return false }
         let authority = text.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" }
@@ -55,13 +55,13 @@ enum SettingValue {
         return !host.isEmpty && text.allSatisfy { !$0.isWhitespace }
     }
 
-    /// The secret that a file holds, without the newline that an editor leaves; `nil` when it holds none.
-    static func secret(inFile path: String) -> String? {
+    /// Returns the secret of a file without surrounding white space; `nil` if there is none.
+    package static func secret(inFile path: String) -> String? {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8), !text.trimmed.isEmpty else { return nil }
         return text.trimmed
     }
 
-    static func isReadable(_ path: String, directory: Bool) -> Bool {
+    package static func isReadable(_ path: String, directory: Bool) -> Bool {
         var isDirectory = false
         let files = FileManager.default
         return files.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory == directory
@@ -70,11 +70,12 @@ enum SettingValue {
 }
 
 extension ConfigurationKey.Kind {
-    /// Completes “is not …”.
-    var expectation: String {
+    /// A phrase that completes “is not …”.
+    package var expectation: String {
         switch self {
         case .text: "text"
-        case .longSecret(let bytes): "a secret of at least \(bytes) bytes (`openssl rand -hex \(bytes)` makes one)"
+        case .longSecret(let bytes):
+            "a secret of at least \(bytes) bytes (create one with `openssl rand -hex \(bytes)`)"
         case .boolean: "true or false"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .port: "a port (1–65535, or 0 for any free one)"
@@ -89,8 +90,8 @@ extension ConfigurationKey.Kind {
 }
 
 extension Duration {
-    /// As it would be written in a configuration: `250ms`, `25s`, `10m`.
-    var spelled: String {
+    /// The configuration syntax: `250ms`, `25s`, `10m`.
+    package var spelled: String {
         let milliseconds = wholeMilliseconds
         guard milliseconds.isMultiple(of: 1000) else { return "\(milliseconds)ms" }
         let seconds = milliseconds / 1000

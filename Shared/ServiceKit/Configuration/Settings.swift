@@ -1,13 +1,13 @@
 import Configuration
 
-/// The values of a service's ``ConfigurationKey``s, checked as a whole when they are loaded: environment first, then
-/// the file that `HELIOGRAPH_CONFIG` names, then defaults.
+/// The validated values of a service's ``ConfigurationKey``s. Precedence: environment, the file of `HELIOGRAPH_CONFIG`,
+/// defaults.
 ///
-/// The accessors throw only for a key that the service did not declare, or that is neither set nor has a default.
+/// Accessors throw only for an undeclared key, and for a key without value and default.
 package struct Settings: Sendable {
     private let keys: [String: ConfigurationKey]
     private let reader: ConfigReader
-    /// The file that each secret was read from, by the key's name, where it was given as `NAME_FILE`.
+    /// The files of secrets set as `NAME_FILE`, by the key's name.
     private let secretFiles: [String: String]
 
     init(keys: [ConfigurationKey], reader: ConfigReader, secretFiles: [String: String]) {
@@ -16,14 +16,14 @@ package struct Settings: Sendable {
         self.secretFiles = secretFiles
     }
 
-    /// The file that a secret was given as; `nil` when it came from a variable.
+    /// Returns the file of a secret set as `NAME_FILE`, else `nil`.
     package func secretFile(of key: ConfigurationKey) -> String? { secretFiles[key.name] }
 
     package func string(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
         try required(key) { $0 }
     }
 
-    /// `nil` when the key is neither set nor has a default.
+    /// Returns `nil` if the key is not set and has no default.
     package func optionalString(_ key: ConfigurationKey) throws(ConfigurationError) -> String? {
         try optional(key) { $0 }
     }
@@ -53,7 +53,7 @@ package struct Settings: Sendable {
         _ key: ConfigurationKey, _ parse: (String) -> Value?
     ) throws(ConfigurationError) -> Value? {
         guard keys[key.name] != nil else {
-            throw ConfigurationError("\(key.name): is read by this service but not among its declared keys")
+            throw ConfigurationError("\(key.name): is not among this service's declared keys")
         }
         guard let text = value(of: key) else { return nil }
         guard let value = parse(text) else { throw ConfigurationError(SettingValue.problem(with: text, for: key)) }
@@ -66,7 +66,7 @@ package struct Settings: Sendable {
 }
 
 extension ConfigKey {
-    /// `AMQP_CA_FILE` is `amqp.ca.file` to swift-configuration, which makes the variable's name of it again.
+    /// Maps `AMQP_CA_FILE` to swift-configuration's `amqp.ca.file`.
     init(_ key: ConfigurationKey) {
         self.init(key.name.lowercased().split(separator: "_").map(String.init))
     }

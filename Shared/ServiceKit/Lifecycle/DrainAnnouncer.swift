@@ -1,14 +1,14 @@
 import Logging
 import ServiceLifecycle
 
-/// The last service of the group, and so the first to hear of a shutdown: makes the process not ready before anything
-/// it consists of stops.
+/// Makes the process unready at shutdown. The last service of the group and therefore the first to shut down, before
+/// any other service stops.
 struct DrainAnnouncer: Service {
     let readiness: Readiness
     let logger: Logger
 
     func run() async throws {
-        // Returns when told to shut down; throws only when cancelled, which says the same more urgently.
+        // Throws only when cancelled, which means shutdown too.
         try? await gracefulShutdown()
         readiness.drain()
         logger.info("Draining")

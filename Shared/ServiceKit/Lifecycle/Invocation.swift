@@ -1,9 +1,9 @@
-/// What the command line asks for.
+/// The parsed command line.
 enum Invocation: Hashable, Sendable {
     case serve
     case help
     case version
-    /// The path to ask for on the admin port.
+    /// The path to request on the admin port.
     case healthcheck(path: String)
     case unknown(String)
 
@@ -18,13 +18,13 @@ enum Invocation: Hashable, Sendable {
         }
     }
 
-    /// - Parameter commands: lines about what else the executable does than serve.
+    /// Returns the help text. `commands` are lines about further commands of the executable.
     static func help(name: String, summary: String, commands: [String] = [], keys: [ConfigurationKey]) -> String {
         """
         \(name) \(Build.version)\(summary.isEmpty ? "" : ": \(summary)")
 
-        usage: \(name)                            serve until SIGTERM or SIGINT; a second one ends at once
-               \(name) healthcheck [ready|live]   ask the running process; exit code 0 or 1
+        usage: \(name)                            serve until SIGTERM or SIGINT; a second signal exits at once
+               \(name) healthcheck [ready|live]   probe the running process; exit code 0 or 1
                \(name) --help | --version
         \(commands.isEmpty ? "" : "\n" + commands.joined(separator: "\n") + "\n")
         Settings are environment variables, then lines of the file named by HELIOGRAPH_CONFIG:
@@ -34,7 +34,7 @@ enum Invocation: Hashable, Sendable {
     }
 }
 
-/// How the process ends; the codes of sysexits.h where it has one.
+/// The exit codes; 64 and 78 are those of sysexits.h.
 enum ExitCode: Int32, Sendable {
     case success = 0
     case failure = 1

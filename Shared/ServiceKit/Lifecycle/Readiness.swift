@@ -1,15 +1,15 @@
 import Synchronization
 
-/// What must hold before this process should be given work: named conditions, each with a reason while it does not.
+/// The readiness of the process: named conditions, each with a reason while it does not hold.
 ///
-/// Safe from any thread. Checks run on the probe's task and must return at once.
+/// Thread-safe. Checks run on the probe's task and must not block.
 package final class Readiness: Sendable {
-    /// Whether a condition holds.
+    /// The state of a condition.
     package enum State: Hashable, Sendable {
         case holds
-        /// Why not, as a phrase for people; no secrets.
+        /// Does not hold, with the reason; without secrets. The process is not ready.
         case waiting(String)
-        /// Why not, where that is only told: the process should be given work all the same.
+        /// Does not hold, with the reason. The process stays ready.
         case degraded(String)
 
         var allowsWork: Bool {
@@ -29,7 +29,7 @@ package final class Readiness: Sendable {
 
     package init() {}
 
-    /// Adds a condition that is asked at every probe. Names are unique; the last registered of a name counts.
+    /// Adds a condition that is checked at every probe. Replaces a condition with the same name.
     package func register(_ name: String, _ check: @escaping @Sendable () -> State) {
         conditions.withLock { conditions in
             conditions.checks.removeAll { $0.name == name }
@@ -37,12 +37,12 @@ package final class Readiness: Sendable {
         }
     }
 
-    /// Adds a condition that its owner sets.
+    /// Adds a condition that its owner sets; waiting at first.
     package func condition(_ name: String, waiting reason: String) -> Condition {
         condition(name, initially: .waiting(reason))
     }
 
-    /// Adds a condition that its owner sets, and that never keeps the process from being given work.
+    /// Adds a condition that its owner sets; degraded at first.
     package func condition(_ name: String, degraded reason: String) -> Condition {
         condition(name, initially: .degraded(reason))
     }
@@ -53,17 +53,17 @@ package final class Readiness: Sendable {
         return condition
     }
 
-    /// From now on the process is not ready, whatever holds: it is shutting down.
+    /// Makes the process unready for the shutdown.
     package func drain() { conditions.withLock { $0.isDraining = true } }
 
-    /// The answer to a probe.
+    /// The current report.
     package var report: Report {
         let now = conditions.withLock { $0 }
         return Report(
             isDraining: now.isDraining, conditions: now.checks.map { .init(name: $0.name, state: $0.check()) })
     }
 
-    /// A condition that is set by whoever knows.
+    /// A condition with a settable state.
     package final class Condition: Sendable {
         private let current: Mutex<State>
 
@@ -74,14 +74,14 @@ package final class Readiness: Sendable {
     }
 
     package struct Report: Hashable, Sendable {
-        package struct Line: Hashable, Sendable {
+        package struct ConditionState: Hashable, Sendable {
             package let name: String
             package let state: State
         }
 
         package let isDraining: Bool
         /// In the order of registration.
-        package let conditions: [Line]
+        package let conditions: [ConditionState]
 
         package var isReady: Bool { !isDraining && conditions.allSatisfy(\.state.allowsWork) }
     }

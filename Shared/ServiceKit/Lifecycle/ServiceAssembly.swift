@@ -1,7 +1,7 @@
 package import ServiceLifecycle
 
-/// What a build function returns: everything that runs, in dependency order. Shutting down walks it backwards, waiting
-/// for each to finish before the one it depends on is told.
+/// The services of a process, in dependency order, as returned by its build function. They shut down in reverse order,
+/// each after its dependents have finished.
 package struct ServiceAssembly: Sendable {
     package let services: [any Service]
 

@@ -2,18 +2,18 @@ package import Logging
 package import NIOCore
 import Hummingbird
 
-/// What a service's build function starts from.
+/// The input of a service's build function.
 package struct ServiceContext: Sendable {
     /// The executable's name, such as `token-registry`.
     package let name: String
-    /// This process among others of the same service.
+    /// The process's name among the instances of the service.
     package let instance: String
     package let settings: Settings
-    /// Carries the service and the instance; hand out copies.
+    /// Has the service and the instance as metadata.
     package let logger: Logger
     package let readiness: Readiness
 
-    /// For tests, which build a service without starting a process.
+    /// Creates a context; for tests, which build a service without a process.
     package init(name: String, instance: String = "test", settings: Settings, logger: Logger, readiness: Readiness) {
         self.name = name
         self.instance = instance
@@ -22,10 +22,10 @@ package struct ServiceContext: Sendable {
         self.readiness = readiness
     }
 
-    /// The process's threads for sockets: shared, never shut down.
+    /// The process's event loops: shared, never shut down.
     package var eventLoopGroup: any EventLoopGroup { EventLoopGroupProvider.singleton.eventLoopGroup }
 
-    /// The apps of the catalog that `HELIOGRAPH_APPS` names, and of the files that it names those which the process uses.
+    /// Reads the app catalog of `HELIOGRAPH_APPS` and checks its files of the kinds that the process uses.
     package func apps(using files: AppCatalog.Files) throws(ConfigurationError) -> AppCatalog {
         try AppCatalog.load(path: settings.string(.apps), using: files)
     }

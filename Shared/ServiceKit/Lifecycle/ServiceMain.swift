@@ -1,6 +1,6 @@
 import Foundation
 
-/// How every executable starts:
+/// The entry point of every executable:
 ///
 ///     @main struct RulesApp {
 ///         static let keys: [ConfigurationKey] = .amqp + .postgres + [rulesDirectory]
@@ -12,23 +12,23 @@ import Foundation
 ///         static func build(_ context: ServiceContext) async throws -> ServiceAssembly { … }
 ///     }
 package enum ServiceMain {
-    /// Runs a service until it is told to stop, and ends the process: settings, logging, metrics, the build function,
-    /// then every service together with `/metrics` and `/health`.
+    /// Runs a service until a signal, and exits: loads settings, sets up logging and metrics, calls the build function,
+    /// and runs its services with `/metrics` and `/health`.
     ///
-    /// Exit codes: 0 after a clean shutdown, 78 when something is misconfigured (one line each on standard error), 64
-    /// for an unknown command line, 1 when a service failed or did not stop in time, 128 + n on a second signal n.
+    /// Exit codes: 0 after a clean shutdown, 78 for a configuration error (one line each on standard error), 64 for an
+    /// unknown command line, 1 if a service failed or did not stop in time, 128 + n on a second signal n.
     ///
     /// - Parameters:
     ///   - name: the executable's name.
     ///   - summary: one sentence for `--help`.
     ///   - keys: the service's own keys, and the groups it uses (`.amqp + .postgres + …`).
-    ///   - build: connections, then handlers, then the list of what runs. It does not wait for anything that may be
-    ///     away: a broker or a database is a readiness condition, not a reason to stop.
+    ///   - build: creates connections, handlers and the list of services. Must not wait for broker or database: they
+    ///     are readiness conditions, not reasons to stop.
     package static func run(
         _ name: String, summary: String = "", commands: [String] = [], keys: [ConfigurationKey],
         build: @Sendable (ServiceContext) async throws -> ServiceAssembly
     ) async -> Never {
-        // A peer that went away is an error where it is written to, never the end of the process.
+        // Writing to a closed socket must return an error, not kill the process.
         signal(SIGPIPE, SIG_IGN)
         let environment = ProcessInfo.processInfo.environment
         let code: ExitCode
@@ -40,7 +40,7 @@ package enum ServiceMain {
             print("\(name) \(Build.version)")
             code = .success
         case .unknown(let arguments):
-            complain(name, ["unknown arguments “\(arguments)”; --help lists what there is"])
+            printErrors(name, ["unknown arguments “\(arguments)”; --help lists the commands"])
             code = .usage
         case .healthcheck(let path):
             code = await healthcheck(name, keys, environment, path: path)
@@ -50,8 +50,8 @@ package enum ServiceMain {
         end(code)
     }
 
-    /// Ends the process without running what libraries registered for its exit: OpenSSL's clean-up would free what a
-    /// thread that is just closing its last connection still uses. Nothing of ours waits for an exit handler.
+    /// Exits without exit handlers: OpenSSL's handler would free memory that a thread closing its last connection still
+    /// uses.
     private static func end(_ code: ExitCode) -> Never {
         fflush(nil)
         _exit(code.rawValue)
@@ -65,10 +65,10 @@ package enum ServiceMain {
             let settings = try Settings.load(keys: keys, environment: environment)
             return try await ServiceProcess(name: name, settings: settings).run(build)
         } catch let error as ConfigurationError {
-            complain(name, error.problems)
+            printErrors(name, error.problems)
             return .configuration
         } catch {
-            complain(name, ["\(error)"])
+            printErrors(name, ["\(error)"])
             return .failure
         }
     }
@@ -85,17 +85,17 @@ package enum ServiceMain {
                 print(body)
                 return status == 200 ? .success : .failure
             case .unreachable(let reason):
-                complain(name, [reason])
+                printErrors(name, [reason])
                 return .failure
             }
         } catch {
-            complain(name, error.problems)
+            printErrors(name, error.problems)
             return .configuration
         }
     }
 
-    /// One line each on standard error, before and after there is a log.
-    private static func complain(_ name: String, _ problems: [String]) {
+    /// Prints problems to standard error, one line each, independent of the log.
+    private static func printErrors(_ name: String, _ problems: [String]) {
         let lines = problems.map { "\(name): \(Redaction.redacted($0))\n" }.joined()
         FileHandle.standardError.write(Data(lines.utf8))
     }

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-/// A process from its checked settings to its exit code.
+/// A process, from its validated settings to its exit code.
 struct ServiceProcess {
     private let settings: Settings
     private let context: ServiceContext
@@ -12,7 +12,7 @@ struct ServiceProcess {
 
     private var logger: Logger { context.logger }
 
-    /// Installs the process's logging and metrics: once a process.
+    /// Sets up the process's logging and metrics; call it once a process.
     init(name: String, settings: Settings) throws(ConfigurationError) {
         self.settings = settings
         let instance = try settings.optionalString(.instance) ?? ProcessInfo.processInfo.hostName
@@ -32,23 +32,23 @@ struct ServiceProcess {
         shutdown = Shutdown(deadline: try settings.duration(.shutdownDeadline), logger: logger)
     }
 
-    /// Builds the service and runs it until it is told to stop.
+    /// Builds the service and runs it until shutdown.
     func run(_ build: @Sendable (ServiceContext) async throws -> ServiceAssembly) async throws -> ExitCode {
         await shutdown.watch()
         logger.info("Starting", metadata: [LogKey.version: "\(Build.version)"])
         let assembly = try await build(context)
-        let settling = Task { await StartupMemory.releaseRepeatedly() }
-        defer { settling.cancel() }
+        let memoryRelease = Task { await StartupMemory.releaseRepeatedly() }
+        defer { memoryRelease.cancel() }
         let group = ServiceGroup(configuration: try configuration(for: assembly))
         shutdown.attach(group)
         do {
             try await group.run()
         } catch {
-            // What is thrown after the deadline is the cancellation it caused.
-            guard shutdown.overran else { throw error }
+            // After the deadline, the error is the cancellation.
+            guard shutdown.exceededDeadline else { throw error }
         }
-        guard !shutdown.overran else {
-            logger.warning("Stopped after the deadline; work in flight will be delivered again")
+        guard !shutdown.exceededDeadline else {
+            logger.warning("Stopped after the deadline; the broker redelivers unacknowledged messages")
             return .failure
         }
         logger.info("Stopped")

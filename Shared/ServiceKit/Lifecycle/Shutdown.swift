@@ -4,9 +4,8 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// What signals do: the first SIGTERM or SIGINT begins a graceful shutdown, the second ends the process at once, and
-/// so does work that has not ended some time after its deadline. Ending without acknowledgements is safe: the broker
-/// delivers again.
+/// Signal handling: the first SIGTERM or SIGINT starts a graceful shutdown, the second exits at once. Exits too if work
+/// has not ended some time after the deadline. That is safe: the broker redelivers unacknowledged messages.
 final class Shutdown: Sendable {
     private enum State {
         case starting
@@ -14,7 +13,7 @@ final class Shutdown: Sendable {
         case stopping(since: ContinuousClock.Instant)
     }
 
-    /// How long cancelled work may take to end after the deadline.
+    /// The time for cancelled work to end after the deadline.
     private static let grace: Duration = .seconds(5)
 
     private let deadline: Duration
@@ -26,17 +25,17 @@ final class Shutdown: Sendable {
         self.logger = logger
     }
 
-    /// How long it took, if a shutdown was asked for and it ended after its deadline.
-    var overran: Bool {
+    /// Whether a shutdown started and its deadline has passed.
+    var exceededDeadline: Bool {
         state.withLock {
             if case .stopping(let since) = $0 { since.duration(to: .now) >= deadline } else { false }
         }
     }
 
-    /// Signals from here on reach `group`. One that came earlier ended the process.
+    /// Directs signals to `group`. An earlier signal exits the process.
     func attach(_ group: ServiceGroup) { state.withLock { $0 = .running(group) } }
 
-    /// Traps the signals before it returns, and obeys them for as long as the process lives.
+    /// Traps the signals before it returns, and handles them until the process exits.
     func watch() async {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         Task.detached { [self] in
@@ -57,16 +56,16 @@ final class Shutdown: Sendable {
             endAfterDeadline()
             await group.triggerGracefulShutdown()
         case .stopping:
-            logger.warning("Ending at once: second signal", metadata: ["signal": "\(signal)"])
+            logger.warning("Second signal; exiting at once", metadata: ["signal": "\(signal)"])
             _exit(128 + signal.rawValue)
         }
     }
 
-    /// Cancellation is a request; this is not.
+    /// Exits the process after the deadline, even if work ignores its cancellation.
     private func endAfterDeadline() {
         Task.detached { [self] in
             try await Task.sleep(for: deadline + Self.grace)
-            logger.error("Ending: work did not stop in time", metadata: ["deadline": "\(deadline.spelled)"])
+            logger.error("Work did not stop in time; exiting", metadata: ["deadline": "\(deadline.spelled)"])
             _exit(ExitCode.failure.rawValue)
         }
     }

@@ -1,13 +1,11 @@
 import Foundation
 
-/// Gives back what only starting needed: most of the code and the tables that a process reads while it starts are never
-/// looked at again, and count as its own until somebody takes them away.
+/// Releases file-backed memory pages that were needed only at the start. They count as resident memory until released.
 enum StartupMemory {
-    /// How long after a service began to run it looks back again: connecting, and the first of each kind of work, read as
-    /// much once as starting did.
+    /// The pauses between releases. Connecting, and the first work of each kind, map about as many pages as starting.
     static let pauses: [Duration] = [.seconds(2), .seconds(5), .seconds(20)]
 
-    /// Gives back now, and after each of ``pauses``, until cancelled.
+    /// Releases pages now and after each of ``pauses``, until cancelled.
     static func releaseRepeatedly(sleep: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }) async {
         release()
         for pause in pauses {
@@ -16,10 +14,10 @@ enum StartupMemory {
         }
     }
 
-    /// Drops the pages of files that are mapped to be read and were never changed. Whatever is needed again comes back
-    /// from the page cache, at the cost of a fault.
+    /// Drops clean pages of read-only file mappings. A page needed again is read from the page cache, with a page
+    /// fault.
     static func release() {
-        // Where there is no /proc, the process merely stays as large as it is.
+        // Does nothing without /proc.
         guard let file = FileHandle(forReadingAtPath: "/proc/self/smaps"), let text = try? file.readToEnd() else {
             return
         }
@@ -28,8 +26,8 @@ enum StartupMemory {
         }
     }
 
-    /// The addresses in `smaps` (proc(5)) at which a file is mapped privately, read-only, and with no page of our own in
-    /// between: relocated tables have such pages, and would be lost.
+    /// Returns the address ranges in `smaps` (proc(5)) of private, read-only file mappings without anonymous pages.
+    /// Relocated tables have anonymous pages, whose content would be lost.
     static func unchangedFiles(_ smaps: String) -> [Range<UInt>] {
         var files: [Range<UInt>] = []
         var candidate: Range<UInt>?

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Logging
 import PushProtocol
 
-/// swift-log's backend: redacts, renders one line, hands it to the sink.
+/// swift-log's backend: redacts a message, renders one line and writes it to the sink.
 struct LineLogHandler: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]

@@ -1,4 +1,4 @@
-/// The metadata keys that every service logs with, so that one query finds the same thing everywhere.
+/// The metadata keys shared by all services.
 package enum LogKey {
     package static let app = "app"
     package static let attempt = "attempt"

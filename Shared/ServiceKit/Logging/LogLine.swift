@@ -1,10 +1,10 @@
 import Logging
 
-/// One event as one line of at most ``limit`` bytes.
+/// A log message as one line of at most ``limit`` bytes.
 struct LogLine {
     enum Format: Hashable, Sendable { case json, text }
 
-    /// `PIPE_BUF` on Linux: what one write(2) puts into a pipe whole, never mixed with another process's line.
+    /// `PIPE_BUF` on Linux: the size up to which write(2) to a pipe is atomic.
     static let limit = 4096
 
     /// RFC 3339, UTC.
@@ -12,14 +12,14 @@ struct LogLine {
     var level: Logger.Level
     var label: String
     var message: String
-    /// The process's identity, in order.
+    /// The service and the instance, in order.
     var identity: [(name: String, value: String)]
     /// Already redacted.
     var metadata: Logger.Metadata
-    /// Lines that could not be written since the last one that was.
+    /// The lines dropped since the last written one.
     var dropped = 0
 
-    /// The line with its newline. Texts are cut, then metadata is left out, until it fits.
+    /// Returns the line with its newline. Truncates texts, then omits metadata, until the line fits.
     func bytes(_ format: Format) -> [UInt8] {
         for (textLimit, keepsMetadata) in [(Int.max, true), (1024, true), (256, true), (256, false)] {
             let bytes = render(format, textLimit: textLimit, keepsMetadata: keepsMetadata)

@@ -1,36 +1,36 @@
 import Foundation
 import Synchronization
 
-/// Writes lines to a file descriptor without ever blocking for good: when a pipe's reader does not keep up, lines are
-/// dropped and counted.
+/// Writes lines to a file descriptor. Never blocks permanently: when a pipe's reader is too slow, lines are dropped and
+/// counted.
 ///
-/// Safe from any thread. The lock is held over poll(2) and write(2): a pipe that poll says has room takes `PIPE_BUF` bytes
-/// at once, as long as no other thread of ours fills it in between.
+/// Thread-safe. Holds the lock over poll(2) and write(2): a pipe reported writable accepts `PIPE_BUF` bytes only if no
+/// other thread writes in between.
 final class LogSink: Sendable {
     private struct State {
         var dropped = 0
         var droppedInAll = 0
-        /// Whether the last write found no room: then nobody waits again until one succeeds.
+        /// Whether the last line was dropped. Further writes do not wait until one succeeds.
         var isCongested = false
     }
 
-    /// How long one line may wait for room. Only the first that finds none does.
-    private static let patience: Int32 = 100
+    /// The longest wait for room, in milliseconds; applies to the first line that finds none.
+    private static let timeout: Int32 = 100
 
     private let descriptor: Int32
     private let state = Mutex(State())
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Lines dropped since the process began.
+    /// The lines dropped since the process started.
     var droppedLines: Int { state.withLock { $0.droppedInAll } }
 
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// Writes the line that `render` makes; it is told how many lines were dropped before it.
+    /// Writes the line of `render`, which gets the number of lines dropped before it.
     func write(_ render: (_ dropped: Int) -> [UInt8]) {
         state.withLock { state in
-            if hasRoom(waiting: state.isCongested ? 0 : Self.patience), write(whole: render(state.dropped)) {
+            if hasRoom(waiting: state.isCongested ? 0 : Self.timeout), write(whole: render(state.dropped)) {
                 state.dropped = 0
                 state.isCongested = false
             } else {

@@ -1,8 +1,8 @@
 import Logging
 
-/// Builds the bytes of a line: JSON members, or plain text in which nothing can forge a second line.
+/// Builds the bytes of a line: JSON members, or plain text with escaped control characters.
 struct LogWriter {
-    /// The longest text that is written whole, in characters.
+    /// The length above which a text is truncated, in characters.
     let textLimit: Int
     private(set) var bytes: [UInt8] = []
     private var needsComma = false
@@ -56,17 +56,17 @@ struct LogWriter {
         }
     }
 
-    /// A JSON string.
+    /// Writes a JSON string.
     private mutating func quoted(_ text: String) {
         raw("\"")
         escaped(text) { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
         raw("\"")
     }
 
-    /// Text as it is, control characters escaped.
+    /// Writes text with escaped control characters.
     mutating func plain(_ text: String) { escaped(text) { _ in false } }
 
-    /// A value: quoted when a reader could not tell where it ends.
+    /// Writes a value, quoted if it is empty or contains spaces or quotes.
     mutating func word(_ text: String) {
         if text.isEmpty || text.utf8.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "\"") }) {
             quoted(text)

@@ -1,12 +1,12 @@
 import Logging
 
-/// Keeps secrets out of log lines, whoever passes them: by the name of the metadata key, and by the shape of the text.
+/// Removes secrets from log lines, by the name of the metadata key and by the form of the text.
 ///
-/// This is the second fence. The first is that secrets are types which print themselves redacted (`DeviceToken`).
+/// This is the second safeguard. The first: types of secrets print themselves redacted (`DeviceToken`).
 enum Redaction {
     static let mask = "‹redacted›"
 
-    /// Whether a metadata key names something secret. `routing_key` and other keys that are not cryptographic pass.
+    /// Whether a metadata key names a secret. `routing_key` and other keys that are not cryptographic do not.
     static func isSecret(key: String) -> Bool {
         let key = key.lowercased()
         return fragments.contains { key.contains($0) } || names.contains(key)
@@ -33,14 +33,14 @@ enum Redaction {
         }
     }
 
-    /// Masks the password of any URL and any JSON Web Token in the text.
+    /// Masks the passwords of URLs and JSON Web Tokens in a text.
     static func redacted(_ text: String) -> String {
         var bytes = Array(text.utf8)
         let changed = [maskPasswords(&bytes), maskWebTokens(&bytes)].contains(true)
         return changed ? String(decoding: bytes, as: UTF8.self) : text
     }
 
-    /// `scheme://user:password@host`: what stands between the colon and the last `@` before the path.
+    /// Masks passwords in `scheme://user:password@host`: the text between the colon and the last `@` before the path.
     private static func maskPasswords(_ bytes: inout [UInt8]) -> Bool {
         var changed = false
         var start = 0
@@ -58,7 +58,7 @@ enum Redaction {
         return changed
     }
 
-    /// Three base64url parts, of which the first is the start of a JSON object.
+    /// Masks JSON Web Tokens: three base64url parts, the first of which encodes the start of a JSON object.
     private static func maskWebTokens(_ bytes: inout [UInt8]) -> Bool {
         var changed = false
         var start = 0

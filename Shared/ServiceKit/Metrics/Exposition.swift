@@ -1,4 +1,4 @@
-/// Everything that `/metrics` answers with.
+/// The content of `/metrics`.
 struct Exposition: Sendable {
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -1,16 +1,16 @@
-/// Names and labels as Prometheus wants them, whatever a library called them.
+/// Converts names and labels of swift-metrics to Prometheus syntax.
 enum MetricName {
     static let prefix = "heliograph_"
 
-    /// `messages.consumed` as a counter is `heliograph_messages_consumed_total`.
+    /// Returns the metric's name: the counter `messages.consumed` becomes `heliograph_messages_consumed_total`.
     static func family(_ label: String, suffix: String) -> String {
         let name = sanitized(label)
         let full = name.hasPrefix(prefix) ? name : prefix + name
         return full.hasSuffix(suffix) ? full : full + suffix
     }
 
-    /// `{queue="rules.events",lane="bulk"}` with the labels in order of their names, or nothing. The same dimensions
-    /// always give the same text, so it is also a series' identity.
+    /// Returns the labels, sorted by name: `{lane="bulk",queue="rules.events"}`; empty without dimensions. Equal
+    /// dimensions yield equal texts, which identify the series.
     static func labels(_ dimensions: [(String, String)]) -> String {
         var seen: Set<String> = []
         let pairs =
@@ -34,7 +34,7 @@ enum MetricName {
         }
     }
 
-    /// `le` belongs to histograms.
+    /// Sanitizes a label name. `le` is reserved for histograms.
     private static func labelName(_ name: String) -> String {
         let name = sanitized(name)
         return name == "le" ? "le_" : name

@@ -1,13 +1,13 @@
 import CoreMetrics
 import Synchronization
 
-/// One line, or one histogram's lines, of the exposition.
+/// A series of the exposition: one line, or the lines of a histogram.
 protocol MetricSeries: Sendable {
     /// Appends the samples of `family` with `labels` (braces included, or empty).
     func render(_ family: String, _ labels: String, into text: inout String)
 }
 
-/// Counts whole things. Adding is one atomic instruction.
+/// An integer counter. An increment is one atomic instruction.
 final class CounterSeries: MetricSeries, CounterHandler {
     private let value = Atomic<Int64>(0)
 
@@ -19,7 +19,7 @@ final class CounterSeries: MetricSeries, CounterHandler {
     }
 }
 
-/// A number that moves: a gauge, or a counter of fractions. Its bits sit in an atomic word.
+/// A gauge or a floating-point counter, stored in an atomic word.
 final class NumberSeries: MetricSeries, MeterHandler, RecorderHandler, FloatingPointCounterHandler {
     private let bits = Atomic<UInt64>(Double.zero.bitPattern)
 
@@ -45,13 +45,13 @@ final class NumberSeries: MetricSeries, MeterHandler, RecorderHandler, FloatingP
     }
 }
 
-/// A distribution in fixed buckets. One short lock an observation, held by no one else unless the series is shared.
+/// A histogram with fixed buckets. Takes one lock for each observation.
 final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
-    /// For what takes time: from a local query to a provider that is about to time out, in seconds.
+    /// Buckets for durations in seconds: from a local query to a provider's time-out.
     static let secondsBuckets = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
-    /// For sizes and counts.
+    /// Buckets for sizes and counts.
     static let valueBuckets: [Double] = [
         1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 100_000, 1_000_000,
     ]
@@ -94,7 +94,7 @@ final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
 }
 
 extension Double {
-    /// As the text format writes numbers: `0.25`, `3`, `+Inf`, `NaN`.
+    /// The number in the text format: `0.25`, `3`, `+Inf`, `NaN`.
     var exposition: String {
         if isNaN { return "NaN" }
         if isInfinite { return self < 0 ? "-Inf" : "+Inf" }

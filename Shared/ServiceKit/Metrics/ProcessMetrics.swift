@@ -1,8 +1,8 @@
 import Foundation
 
-/// What the kernel says of this process, under the names every Prometheus client uses.
+/// The process metrics with the standard names of Prometheus clients.
 ///
-/// Read from /proc at each scrape; where there is none, nothing is reported.
+/// Read from /proc at each scrape; empty without /proc.
 enum ProcessMetrics {
     static func render() -> String {
         var text = ""
@@ -24,15 +24,15 @@ enum ProcessMetrics {
         return text
     }
 
-    /// The fields of `/proc/self/stat` that are of interest (proc(5)).
+    /// Fields of `/proc/self/stat` (proc(5)).
     struct Status {
         let cpuTicks, threads, startTicks, virtualBytes, residentPages: Double
 
-        /// The second field is the command in brackets, which may itself hold spaces and brackets.
+        /// Parses the file. The second field is the command in brackets, which may contain spaces and brackets.
         init?(_ stat: String?) {
             guard let stat, let bracket = stat.lastIndex(of: ")") else { return nil }
             let fields = stat[stat.index(after: bracket)...].split(whereSeparator: \.isWhitespace).map { Double($0) }
-            // Numbered from the third field, the state.
+            // The fields start with the third, the state.
             func field(_ number: Int) -> Double? { number - 3 < fields.count ? fields[number - 3] : nil }
             guard let user = field(14), let system = field(15), let threads = field(20), let start = field(22),
                 let virtual = field(23), let resident = field(24)
@@ -46,7 +46,6 @@ enum ProcessMetrics {
     }
 
     private static var openDescriptors: Double? {
-        // Unreadable where there is no /proc: then there is nothing to report.
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")).map { Double($0.count - 1) }
     }
 
@@ -56,7 +55,7 @@ enum ProcessMetrics {
         return Double(limit.rlim_cur)
     }
 
-    /// When the machine started, in Unix seconds.
+    /// The machine's boot time, in Unix seconds.
     private static let bootTime: Double? = contents("/proc/stat")?
         .split(separator: "\n").first { $0.hasPrefix("btime ") }
         .flatMap { Double($0.dropFirst(6)) }

@@ -1,12 +1,12 @@
 import CoreMetrics
 import Synchronization
 
-/// swift-metrics' backend: keeps every series and renders them in Prometheus' text format 0.0.4.
+/// swift-metrics' backend: stores all series and renders them in Prometheus' text format 0.0.4.
 ///
-/// Memory is bounded: a name takes at most `limit` series, and what is refused is counted and goes nowhere. Making a
-/// metric takes a lock; recording takes at most its own series' lock.
+/// Memory is bounded: a name has at most `limit` series; further ones are counted and discarded. Creating a metric
+/// takes a lock; recording takes at most its series' lock.
 final class PrometheusRegistry: MetricsFactory {
-    /// Series a name may have: above what apps × lanes × reasons come to, far below what hurts.
+    /// The default maximum of series for a name: more than apps × lanes × reasons.
     static let defaultLimit = 1000
 
     private enum Kind: String { case counter, gauge, histogram }
@@ -26,10 +26,10 @@ final class PrometheusRegistry: MetricsFactory {
 
     init(limit: Int = defaultLimit) { self.limit = limit }
 
-    /// Series that were asked for and refused, by the limit or because the name already is of another kind.
+    /// The series refused because of the limit, or because the name exists with another kind.
     var refusedSeries: Int { families.withLock { $0.refused } }
 
-    /// Every series, families and series in order of their names.
+    /// Renders all series, sorted by family and labels.
     func render() -> String {
         let families = families.withLock { $0.byName }
         var text = ""
@@ -42,7 +42,7 @@ final class PrometheusRegistry: MetricsFactory {
         return text
     }
 
-    /// The series of these dimensions, made if there is none; `nil` when it is refused.
+    /// Returns the series of these dimensions, creating it if needed; `nil` if it is refused.
     private func series<Series: MetricSeries>(
         _ name: String, _ dimensions: [(String, String)], _ kind: Kind, _ make: () -> Series
     ) -> Series? {

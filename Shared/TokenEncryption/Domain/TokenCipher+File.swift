@@ -1,71 +1,71 @@
 import FoundationEssentials
 
 extension TokenCipher {
-    /// A mistake in a file of keys: where it is, and what to do. Holds nothing of a key.
-    package struct FileFault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// An error in a key file: the line and the next step. Contains nothing of a key.
+    package struct KeyFileError: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// The largest file that is read.
-    package static let largestFile = 65_536
+    /// The maximum file size, in bytes.
+    package static let maximumFileSize = 65_536
 
-    /// Reads a file of keys: one a line, as `ID:BASE64` of 32 bytes. The first line says what new tokens are written with: a
-    /// key, or the word `plain`. Empty lines, and lines that begin with `#`, mean nothing.
-    package init(file bytes: [UInt8]) throws(FileFault) {
-        guard bytes.count <= Self.largestFile else {
-            throw FileFault(description: "has more than \(Self.largestFile) bytes; give one key a line")
+    /// Reads a key file: one key of 32 bytes a line, as `ID:BASE64`. The first line selects the key for new tokens, or
+    /// `plain` for no encryption. Empty lines and lines starting with `#` are ignored.
+    package init(file bytes: [UInt8]) throws(KeyFileError) {
+        guard bytes.count <= Self.maximumFileSize else {
+            throw KeyFileError(description: "has more than \(Self.maximumFileSize) bytes; write one key a line")
         }
         var keys: [String: [UInt8]] = [:]
-        var writing: String?
+        var writingKeyID: String?
         for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
             guard let text = String(validating: line, as: UTF8.self) else {
-                throw FileFault(description: "line \(index + 1): is not text; \(Self.advice)")
+                throw KeyFileError(description: "line \(index + 1): is not text; \(Self.advice)")
             }
             let line = Self.trimmed(text)
             guard !line.isEmpty, !line.hasPrefix("#") else { continue }
             if line == Self.plain {
-                guard writing == nil else {
-                    throw FileFault(
+                guard writingKeyID == nil else {
+                    throw KeyFileError(
                         description:
-                            "line \(index + 1): “plain” counts in the first line only; move it there or delete it")
+                            "line \(index + 1): “plain” is allowed in the first line only; move it there or delete it")
                 }
-                writing = Self.plain
+                writingKeyID = Self.plain
                 continue
             }
             let (id, key) = try Self.key(in: line, number: index + 1)
             guard keys.updateValue(key, forKey: id) == nil else {
-                throw FileFault(
+                throw KeyFileError(
                     description:
-                        "line \(index + 1): a line before has the id “\(id)” too; give each key an id of its own")
+                        "line \(index + 1): the id “\(id)” is not unique; give each key another id")
             }
-            if writing == nil { writing = id }
+            if writingKeyID == nil { writingKeyID = id }
         }
-        guard let writing, !keys.isEmpty else {
-            throw FileFault(description: "has no key; \(Self.advice)")
+        guard let writingKeyID, !keys.isEmpty else {
+            throw KeyFileError(description: "has no key; \(Self.advice)")
         }
-        self.init(writing: writing, keys: keys)
+        self.init(writingKeyID: writingKeyID, keys: keys)
     }
 
     private static let advice = "write a line ID:KEY with KEY=$(openssl rand -base64 32)"
 
-    private static func key(in line: String, number: Int) throws(FileFault) -> (id: String, key: [UInt8]) {
+    private static func key(in line: String, number: Int) throws(KeyFileError) -> (id: String, key: [UInt8]) {
         guard let colon = line.firstIndex(of: ":") else {
-            throw FileFault(description: "line \(number): has no colon after the id; \(advice)")
+            throw KeyFileError(description: "line \(number): has no colon after the id; \(advice)")
         }
         let id = String(line[..<colon])
         guard (1...32).contains(id.utf8.count), id.utf8.allSatisfy(isOfAnID), id != plain else {
-            throw FileFault(
+            throw KeyFileError(
                 description:
-                    "line \(number): the id before the colon has to be 1–32 letters, digits, “-” or “_”, and not “plain”"
+                    "line \(number): the id before the colon must be 1–32 letters, digits, “-” or “_”, and not “plain”"
             )
         }
         let text = trimmed(String(line[line.index(after: colon)...]))
         guard let data = Data(base64Encoded: text) else {
-            throw FileFault(description: "line \(number): the key “\(id)” is not base64; \(advice)")
+            throw KeyFileError(description: "line \(number): the key “\(id)” is not base64; \(advice)")
         }
         guard data.count == 32 else {
-            throw FileFault(
-                description: "line \(number): the key “\(id)” has \(data.count) bytes and not 32; \(advice)")
+            throw KeyFileError(
+                description: "line \(number): the key “\(id)” has \(data.count) bytes instead of 32; \(advice)")
         }
         return (id, Array(data))
     }

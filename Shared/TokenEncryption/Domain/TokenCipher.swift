@@ -2,26 +2,26 @@ package import FoundationEssentials
 package import PushProtocol
 import Crypto
 
-/// Encrypts device tokens before they are stored, and decrypts stored ones.
+/// Encrypts device tokens for storage, and decrypts stored ones.
 ///
-/// The stored text is `v1 KEY BASE64`: the version, the id of the key, and nonce, ciphertext and tag of AES-256-GCM. No device
-/// token contains a space, so a text without this prefix is a token in clear. The device id and the app are authenticated, so
-/// a stored text counts in its own row only.
+/// The stored text is `v1 KEY BASE64`: the version, the key's id, and nonce, ciphertext and tag of AES-256-GCM. No
+/// device token contains a space, so a text without this prefix is a plaintext token. The device id and the app are
+/// authenticated data, so a stored text is valid only in its own row.
 ///
-/// The nonce is an HMAC of row and token. A token that is registered again has the same nonce and the same text, so the
-/// number of nonces grows with the number of tokens and not with the number of registrations. Equal texts reveal equal tokens;
-/// so do equal device ids, which follow from the token.
+/// The nonce is an HMAC of row and token. Registering a token again yields the same nonce and text, so the number of
+/// nonces grows with the tokens, not with the registrations. Equal texts reveal equal tokens; so do equal device ids,
+/// which are derived from the token.
 package struct TokenCipher: Sendable {
-    /// Why a stored text has no token.
-    package enum Fault: Error, Hashable, Sendable {
-        /// The key of this id is not in the file.
+    /// The reason for which a stored text cannot be decrypted.
+    package enum DecryptionError: Error, Hashable, Sendable {
+        /// The key file has no key with this id.
         case unknownKey(String)
-        /// The text was changed, belongs to another row, or the file has other bytes under this id.
+        /// The text was changed or belongs to another row, or the key with this id differs.
         case notAuthentic(key: String)
         case malformed
 
-        /// A word for metrics.
-        package var word: String {
+        /// The value of the metric label `reason`.
+        package var metricLabel: String {
             switch self {
             case .unknownKey: "key-unknown"
             case .notAuthentic: "not-authentic"
@@ -30,34 +30,34 @@ package struct TokenCipher: Sendable {
         }
     }
 
-    /// The label of tokens in clear, which is no key's id.
+    /// The label of plaintext tokens; not allowed as a key id.
     package static let plain = "plain"
-    /// Writes and reads tokens in clear, and opens nothing.
-    package static let none = TokenCipher(writing: plain, keys: [:])
+    /// A cipher without keys: stores plaintext tokens and decrypts nothing.
+    package static let none = TokenCipher(writingKeyID: plain, keys: [:])
 
-    /// The id of the key that new texts are written with, or ``plain``.
-    package let writing: String
-    private let keys: [String: Key]
-    private let writer: Key?
+    /// The id of the key that encrypts new tokens, or ``plain``.
+    package let writingKeyID: String
+    private let keys: [String: DerivedKeys]
+    private let writer: DerivedKeys?
 
     /// - Parameter keys: 32 bytes each, by id.
-    init(writing: String, keys: [String: [UInt8]]) {
-        self.writing = writing
-        self.keys = keys.mapValues(Key.init)
-        writer = self.keys[writing]
+    init(writingKeyID: String, keys: [String: [UInt8]]) {
+        self.writingKeyID = writingKeyID
+        self.keys = keys.mapValues(DerivedKeys.init)
+        writer = self.keys[writingKeyID]
     }
 
     /// The ids of all keys.
     package var ids: Set<String> { Set(keys.keys) }
 
-    /// The text to store in the row of `device`.
+    /// Returns the text to store in the row of `device`.
     package func seal(_ token: DeviceToken, device: UUID, app: AppID) -> String {
         guard let writer else { return token.secret }
-        return "\(Self.version)\(writing) \(writer.seal(Self.packed(token.secret), Self.row(device, app)))"
+        return "\(Self.version)\(writingKeyID) \(writer.seal(Self.packed(token.secret), Self.row(device, app)))"
     }
 
-    /// The token in a stored text.
-    package func open(_ stored: String, device: UUID, app: AppID) throws(Fault) -> DeviceToken {
+    /// Returns the token of a stored text.
+    package func open(_ stored: String, device: UUID, app: AppID) throws(DecryptionError) -> DeviceToken {
         guard Self.isSealed(stored) else { return DeviceToken(secret: stored) }
         let rest = stored.utf8.dropFirst(Self.version.utf8.count)
         guard let space = rest.firstIndex(of: UInt8(ascii: " ")), space > rest.startIndex else { throw .malformed }
@@ -70,10 +70,10 @@ package struct TokenCipher: Sendable {
         return DeviceToken(secret: token)
     }
 
-    /// Whether the text is a sealed one.
+    /// Whether a stored text is encrypted.
     package static func isSealed(_ stored: String) -> Bool { stored.utf8.starts(with: version.utf8) }
 
-    /// The beginning of every text under the key `id`; without an id, of every sealed text.
+    /// Returns the prefix of all texts encrypted with the key `id`; without an id, of all encrypted texts.
     package static func prefix(of id: String? = nil) -> String { id.map { "\(version)\($0) " } ?? version }
 
     private static let version = "v1 "
@@ -90,40 +90,40 @@ package struct TokenCipher: Sendable {
 // MARK: - Tokens of registrations
 
 extension TokenCipher {
-    /// A token as it is stored, once for each row that it may be stored in.
-    package struct Sealed: Hashable, Sendable {
-        /// For the row that follows from token and environment.
+    /// An encrypted token, for each row that may contain it.
+    package struct SealedToken: Hashable, Sendable {
+        /// The text for the row derived from token and environment.
         package var stored: String
-        /// For the row in the other environment, where a correction may have moved an APNs registration.
+        /// The text for the row of the other APNs environment, to which a correction may have moved the registration.
         package var moved: String?
     }
 
-    /// Seals the token of a registration, whose device id is `device`.
+    /// Encrypts the token of a registration with the device id `device`.
     package func seal(
         _ token: DeviceToken, device: UUID, app: AppID, provider: Provider, environment: ProviderEnvironment
-    ) -> Sealed {
+    ) -> SealedToken {
         let stored = seal(token, device: device, app: app)
-        guard writer != nil, provider == .apns else { return Sealed(stored: stored) }
+        guard writer != nil, provider == .apns else { return SealedToken(stored: stored) }
         let other: ProviderEnvironment = environment == .production ? .development : .production
         let moved = DerivedID.device(app: app, provider: provider, environment: other, token: token)
-        return Sealed(stored: stored, moved: seal(token, device: moved, app: app))
+        return SealedToken(stored: stored, moved: seal(token, device: moved, app: app))
     }
 }
 
 extension TokenCipher {
-    /// A constant that the registry seals in the database, so that `pushctl` finds out whether it has the same key.
-    package enum Proof {
+    /// A constant that the registry stores encrypted, so that `pushctl` can check that it has the same key.
+    package enum KeyCheck {
         package static let device = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
         package static let app = AppID(rawValue: "proof")!
         package static let token = DeviceToken(secret: "proof")
     }
 }
 
-// MARK: - The two keys
+// MARK: - Keys
 
 extension TokenCipher {
-    /// One key of the file, from which two are derived: for encryption and for nonces.
-    private struct Key {
+    /// A key of the file, with the two keys derived from it (HKDF): for encryption and for nonces.
+    private struct DerivedKeys {
         private let encryption: SymmetricKey
         private let nonces: SymmetricKey
 
@@ -146,8 +146,8 @@ extension TokenCipher {
                     plain, using: encryption, nonce: AES.GCM.Nonce(data: nonce), authenticating: row)
                 return (nonce + box.ciphertext + box.tag).base64EncodedString()
             } catch {
-                // Only sizes that are fixed here can be wrong.
-                preconditionFailure("AES-GCM refuses a key of 32 bytes and a nonce of 12: \(error)")
+                // Fails only for wrong sizes, which are constant here.
+                preconditionFailure("AES-GCM rejects a key of 32 bytes and a nonce of 12: \(error)")
             }
         }
 
@@ -158,25 +158,26 @@ extension TokenCipher {
     }
 }
 
-// MARK: - What is encrypted
+// MARK: - Plaintext encoding
 
 extension TokenCipher {
     private static let asText: UInt8 = 0
     private static let asHexadecimal: UInt8 = 1
 
-    /// One byte that says how, then the token. Lower-case hexadecimal takes half the space: APNs tokens are that.
+    /// Encodes a token as one byte for the encoding and the token. Lower-case hexadecimal (APNs tokens) takes half the
+    /// space.
     private static func packed(_ token: String) -> [UInt8] {
         let text = Array(token.utf8)
         var bytes = [asHexadecimal]
         bytes.reserveCapacity(text.count + 1)
-        var place = 0
-        while place + 1 < text.count, let high = value(ofDigit: text[place]),
-            let low = value(ofDigit: text[place + 1])
+        var offset = 0
+        while offset + 1 < text.count, let high = value(ofDigit: text[offset]),
+            let low = value(ofDigit: text[offset + 1])
         {
             bytes.append(high << 4 | low)
-            place += 2
+            offset += 2
         }
-        return place == text.count ? bytes : [asText] + text
+        return offset == text.count ? bytes : [asText] + text
     }
 
     private static func unpacked(_ data: Data) -> String? {

@@ -1,12 +1,12 @@
 import Glibc
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct AdministratorTests {
-    @Test func `topology is declared, seen, used and taken away`() async throws {
+    @Test func `topology is declared, queried, used and deleted`() async throws {
         let (exchange, queue) = (RealBroker.name("exchange"), RealBroker.name("queue"))
         try await RealBroker.administer { administrator in
             #expect(try await administrator.exchangeExists(exchange) == false)
@@ -58,7 +58,7 @@ struct AdministratorTests {
         }
     }
 
-    @Test func `a broker that is not there is an error that says where`() async throws {
+    @Test func `an unreachable broker is an error with its address`() async throws {
         let configuration = try AMQPConfiguration(url: "amqp://u:hidden@127.0.0.1:1/v", connectionName: "test")
         await #expect {
             try await AMQPAdministrator.with(configuration, logger: RealBroker.logger) { _ in }
@@ -69,11 +69,11 @@ struct AdministratorTests {
         }
     }
 
-    @Test func `connections come and go without leaving descriptors or threads behind`() async throws {
+    @Test func `closed connections leak no descriptors or threads`() async throws {
         try await RealBroker.administer { _ in }
         let before = (Self.count("/proc/self/fd"), Self.count("/proc/self/task"))
         for _ in 0..<100 { try await RealBroker.administer { _ in } }
-        // Other tests run beside this one; a leak would be hundreds.
+        // Other tests run in parallel; a leak would be hundreds.
         try await eventually {
             Self.count("/proc/self/fd") < before.0 + 90 && Self.count("/proc/self/task") < before.1 + 90
         }

@@ -1,12 +1,12 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct ConsumingTests {
-    /// Takes deliveries until `count` of them came.
+    /// Takes deliveries until there are `count`.
     private static func take(_ count: Int, from subscription: AMQPSubscription) async -> [AMQPDelivery] {
         var taken: [AMQPDelivery] = []
         for await burst in subscription.deliveries {
@@ -24,7 +24,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `deliveries come in order, no more than the prefetch, and acks let the next ones in`() async throws {
+    @Test func `deliveries keep their order and the prefetch`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<1000)
             try await RealBroker.withConsumer { consumer in
@@ -44,7 +44,7 @@ struct ConsumingTests {
     }
 
     @Test(arguments: [false, true])
-    func `unsettled bytes beyond the bound stay at the broker, in headers as in bodies`(inHeaders: Bool) async throws {
+    func `unsettled header and body bytes limit the deliveries`(inHeaders: Bool) async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 let weight = String(repeating: "x", count: 100_000)
@@ -63,25 +63,25 @@ struct ConsumingTests {
                 group.addTask { try await consumer.run() }
                 defer { group.cancelAll() }
                 let subscription = consumer.subscribe(queue: queue, prefetch: 40)
-                var (inHand, most): ([AMQPDelivery], Int) = ([], 0)
+                var (unsettled, most): ([AMQPDelivery], Int) = ([], 0)
                 var seen: Set<UInt8> = []
                 for await burst in subscription.deliveries {
-                    inHand += burst
-                    most = max(most, inHand.count)
+                    unsettled += burst
+                    most = max(most, unsettled.count)
                     seen.formUnion(burst.compactMap(\.body.first))
                     if seen.count == 40 { break }
-                    if inHand.count >= 3 { consumer.acknowledge([inHand.removeFirst().tag]) }
+                    if unsettled.count >= 3 { consumer.acknowledge([unsettled.removeFirst().tag]) }
                 }
-                // Three are more than the bound; on a slow machine a heartbeat's frames may bring two more.
+                // Three exceed the limit; on a slow machine heartbeat frames may let two more through.
                 #expect(most <= 5)
-                consumer.acknowledge(inHand.map(\.tag))
+                consumer.acknowledge(unsettled.map(\.tag))
                 await subscription.cancel()
             }
             try await eventually { try await RealBroker.isEmpty(queue) }
         }
     }
 
-    @Test func `acknowledging in any order loses and repeats nothing`() async throws {
+    @Test func `acknowledging in any order causes no loss and no redelivery`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<600)
             try await RealBroker.withConsumer { consumer in
@@ -106,7 +106,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `a slow delivery does not freeze the window`() async throws {
+    @Test func `a slow delivery does not block the prefetch window`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<100)
             try await RealBroker.withConsumer { consumer in
@@ -124,14 +124,14 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `who has much in hand and settles nothing still gets what comes`() async throws {
+    @Test func `a consumer with many unsettled deliveries still receives new ones`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<100)
             try await RealBroker.withConsumer { consumer in
                 let subscription = consumer.subscribe(queue: queue, prefetch: 300)
                 var held = await Self.take(100, from: subscription)
-                // One at a time: between them the connection has read all there is, and sleeps. Where only a deadline of
-                // its own woke it, each would take seconds.
+                // One at a time, so that the connection polls in between. If only its own deadline woke it, each would
+                // take seconds.
                 let begin = ContinuousClock.now
                 for number in 100..<110 {
                     try await Self.fill(queue, number...number)
@@ -146,7 +146,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `what is requeued comes again, marked`() async throws {
+    @Test func `a requeued message is redelivered`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<3)
             try await RealBroker.withConsumer { consumer in
@@ -165,7 +165,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `cancelling gives back what nobody took, and lets what was taken be settled`() async throws {
+    @Test func `cancelling requeues buffered deliveries and keeps taken ones settleable`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<10)
             try await RealBroker.withConsumer { consumer in
@@ -184,7 +184,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `a deleted queue is noticed, waited for, and consumed again`() async throws {
+    @Test func `a deleted queue is consumed again after it is redeclared`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withConsumer { consumer in
                 let subscription = consumer.subscribe(queue: queue, prefetch: 10)
@@ -204,7 +204,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `a missing queue disturbs nobody`() async throws {
+    @Test func `a missing queue does not affect other subscriptions`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withConsumer { consumer in
                 let missing = consumer.subscribe(queue: RealBroker.name("missing"), prefetch: 10)
@@ -220,8 +220,8 @@ struct ConsumingTests {
         }
     }
 
-    /// librabbitmq decodes headers recursively, without a limit.
-    @Test(arguments: [64, 5000, 20_000]) func `headers nested thousands of levels deep do no harm`(levels: Int)
+    /// librabbitmq 0.11 decodes headers recursively without a limit.
+    @Test(arguments: [64, 5000, 20_000]) func `headers nested thousands of levels deep are decoded`(levels: Int)
         async throws
     {
         try await RealBroker.withQueue { queue in
@@ -238,7 +238,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `many queues on one channel keep apart`() async throws {
+    @Test func `two queues on one channel receive their own deliveries`() async throws {
         try await RealBroker.withQueue { one in
             try await RealBroker.withQueue { other in
                 try await Self.fill(one, 0..<50)

@@ -1,13 +1,13 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct PublishingTests {
-    @Test func `what is published arrives whole and is confirmed`() async throws {
-        // A quorum queue would add a header of its own.
+    @Test func `a published message keeps all properties and is confirmed`() async throws {
+        // A quorum queue would add a header.
         try await RealBroker.withQueue([:]) { queue in
             let message = AMQPMessage(
                 exchange: "", routingKey: queue,
@@ -42,9 +42,10 @@ struct PublishingTests {
         }
     }
 
-    /// 131 064 bytes is exactly one body frame, for which the library once forgot to push the last packet out.
+    /// 131 064 bytes fill exactly one body frame. librabbitmq 0.11 then leaves `MSG_MORE` set
+    /// (Shared/Messaging/BrokerFacts.md §2.8).
     @Test(arguments: [0, 1, 131_063, 131_064, 131_065, 262_128, 1_000_000])
-    func `bodies of any size`(size: Int) async throws {
+    func `bodies of any size are published`(size: Int) async throws {
         try await RealBroker.withQueue { queue in
             let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             try await RealBroker.withPublisher { publisher in
@@ -56,7 +57,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `what no queue takes is returned, and nothing else is`() async throws {
+    @Test func `only unroutable messages are returned`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 var messages = (0..<100).map { AMQPMessage.to(queue, "\($0)") }
@@ -74,7 +75,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a message to a missing exchange fails alone`() async throws {
+    @Test func `only messages to the missing exchange are returned`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 var messages = (0..<50).map { AMQPMessage.to(queue, "\($0)") }
@@ -92,7 +93,7 @@ struct PublishingTests {
                     }
                     #expect(text.contains(gone))
                 }
-                // Once it exists, messages get through.
+                // After the exchange exists, messages are published.
                 try await RealBroker.administer { administrator in
                     try await administrator.declareExchange(name: gone, kind: "topic")
                     try await administrator.bind(queue: queue, exchange: gone, routingKey: "#")
@@ -105,7 +106,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a message the broker takes offence at fails alone`() async throws {
+    @Test func `only messages with invalid properties are returned`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 var messages = (0..<20).map { AMQPMessage.to(queue, "\($0)") }
@@ -124,7 +125,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a full queue that rejects is a nack`() async throws {
+    @Test func `a full queue with reject-publish causes a nack`() async throws {
         let arguments: [String: AMQPValue] = ["x-max-length": 2, "x-overflow": "reject-publish"]
         try await RealBroker.withQueue(arguments) { queue in
             try await RealBroker.withPublisher(window: .init(messages: 1, bytes: 1000)) { publisher in
@@ -135,7 +136,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `many callers at once each get their own answers`() async throws {
+    @Test func `concurrent callers get their own answers`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -155,7 +156,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a cancelled caller does not wait, and nobody else notices`() async throws {
+    @Test func `a cancelled caller stops waiting`() async throws {
         let unreachable = try AMQPConfiguration(url: "amqp://u:p@127.0.0.1:1", connectionName: "test")
         try await RealBroker.withPublisher(unreachable) { publisher in
             let call = Task { try await publisher.publish([.to("queue", "1")]) }
@@ -164,7 +165,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `after its end a publisher says so`() async throws {
+    @Test func `publishing after the end throws closed`() async throws {
         let publisher = AMQPPublisher(configuration: try RealBroker.configuration(), logger: RealBroker.logger)
         let running = Task { try await publisher.run() }
         try await eventually { publisher.state == .connected }

@@ -1,14 +1,14 @@
 import Foundation
 import Logging
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
-/// What networks and brokers do to connections, done to ours through a proxy.
+/// Connection losses and broker restarts, simulated with a proxy.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct RecoveryTests {
-    @Test func `cut again and again while publishing, nothing is lost and duplicates stay within the window`()
+    @Test func `repeated connection losses while publishing cause no loss and at most one window of duplicates each`()
         async throws
     {
         try await RealBroker.withQueue { queue in
@@ -31,16 +31,16 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `messages whose confirms were lost are published again with the same id`() async throws {
+    @Test func `messages with lost confirms are published again with the same id`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withProxy { proxy in
                 try await RealBroker.withPublisher(RealBroker.configuration(through: proxy)) { publisher in
                     try await eventually { publisher.state == .connected }
-                    proxy.holdAnswers()
+                    proxy.holdResponses()
                     let publishing = Task { try await publisher.publish((0..<10).map { .to(queue, "\($0)") }) }
                     try await eventually { try await RealBroker.status(queue)?.messages == 10 }
                     proxy.cut()
-                    proxy.thaw()
+                    proxy.resumeTraffic()
                     #expect(try await publishing.value == Array(repeating: .confirmed, count: 10))
                 }
                 let ids = try await RealBroker.drain(queue).map(\.properties.messageID)
@@ -49,7 +49,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `a consumer comes back, drops the acks of old deliveries, and gets them again`() async throws {
+    @Test func `after a reconnect old acknowledgements are dropped and messages are redelivered`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 _ = try await publisher.publish((0..<20).map { .to(queue, "\($0)") })
@@ -81,7 +81,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `what was not taken before a cut does not pile up`() async throws {
+    @Test func `buffered deliveries do not accumulate over reconnects`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 _ = try await publisher.publish((0..<10).map { .to(queue, "\($0)") })
@@ -105,7 +105,7 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `another host is tried when the first is away`() async throws {
+    @Test func `the next host is tried when the first is unreachable`() async throws {
         let port = URLComponents(string: try RealBroker.url())?.port ?? 5672
         let url = try RealBroker.url().replacingOccurrences(of: ":\(port)", with: ":1,127.0.0.1:\(port)")
         let configuration = try AMQPConfiguration(url: url, connectionName: "amqp-tests")
@@ -115,7 +115,7 @@ struct RecoveryTests {
     }
 
     @Test(arguments: ["amqp", "amqps"])
-    func `a connection that the system refuses is told in the system's words`(scheme: String) async throws {
+    func `a refused connection reports the system's error`(scheme: String) async throws {
         let port = try FreePort.any()
         let configuration = try AMQPConfiguration(
             url: "\(scheme)://u:p@localhost:\(port)", connectionName: "amqp-tests")
@@ -126,7 +126,7 @@ struct RecoveryTests {
         #expect(error.map { "\($0)" } == "connect to localhost:\(port): Connection refused")
     }
 
-    @Test func `a refused login is told, retried slowly, and shows no password anywhere`() async throws {
+    @Test func `refused credentials are reported and retried slowly, without the password in any log`() async throws {
         let url = try RealBroker.url().replacing(/:[^:@]+@/, with: ":wrong-secret@")
         let logs = CapturingLogger()
         var configuration = try AMQPConfiguration(url: url, connectionName: "amqp-tests")
@@ -142,7 +142,7 @@ struct RecoveryTests {
         #expect(logs.lines.allSatisfy { !"\($0)".contains("wrong-secret") })
     }
 
-    @Test func `a closed connection is made anew under its own name`() async throws {
+    @Test func `a closed connection is reopened`() async throws {
         let name = RealBroker.name("connection")
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher(RealBroker.configuration(name: name)) { publisher in

@@ -1,13 +1,13 @@
 import Logging
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct ShutdownTests {
-    /// Runs `service` until `body` asks for its graceful end.
+    /// Runs `service` until `body` requests its graceful shutdown.
     private static func run(_ service: some Service, _ body: (_ shutDown: () async -> Void) async throws -> Void)
         async throws
     {
@@ -19,18 +19,18 @@ struct ShutdownTests {
         }
     }
 
-    @Test func `a publisher flushes what it was handed before it ends`() async throws {
+    @Test func `graceful shutdown of a publisher waits for its confirms`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withProxy { proxy in
                 let publisher = AMQPPublisher(
                     configuration: try RealBroker.configuration(through: proxy), logger: RealBroker.logger)
                 try await Self.run(publisher) { shutDown in
                     try await eventually { publisher.state == .connected }
-                    proxy.holdAnswers()
+                    proxy.holdResponses()
                     let publishing = Task { try await publisher.publish((0..<1000).map { .to(queue, "\($0)") }) }
                     try await eventually { try await RealBroker.status(queue)?.messages ?? 0 > 0 }
                     await shutDown()
-                    proxy.thaw()
+                    proxy.resumeTraffic()
                     #expect(try await publishing.value == Array(repeating: .confirmed, count: 1000))
                 }
                 #expect(publisher.state == .closed)
@@ -38,7 +38,7 @@ struct ShutdownTests {
         }
     }
 
-    @Test func `a publisher that cannot flush gives up in time and says so`() async throws {
+    @Test func `a publisher without a broker ends at the drain deadline with an error`() async throws {
         var configuration = try AMQPConfiguration(url: "amqp://u:p@127.0.0.1:1", connectionName: "test")
         configuration.timeouts.drain = .milliseconds(50)
         let publisher = AMQPPublisher(configuration: configuration, logger: RealBroker.logger)
@@ -53,7 +53,7 @@ struct ShutdownTests {
         }
     }
 
-    @Test func `a consumer stops its intake, takes the acks of what is in hand, and ends`() async throws {
+    @Test func `graceful shutdown of a consumer waits for outstanding acknowledgements`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
                 _ = try await publisher.publish((0..<10).map { .to(queue, "\($0)") })

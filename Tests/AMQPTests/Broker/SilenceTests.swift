@@ -1,13 +1,13 @@
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
-/// Brokers that are there and do not answer: frozen, full, or on the far side of a dead route.
+/// Brokers that do not answer: frozen, overloaded, or unreachable.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct SilenceTests {
-    /// Frozen while publishing, librabbitmq 0.11 would wait for ever (#780).
-    @Test func `a broker that falls silent is given up after two heartbeats, and publishing goes on elsewhere`()
+    /// A publish to a frozen broker blocks forever in librabbitmq 0.11 (alanxz/rabbitmq-c #780).
+    @Test func `a silent broker is detected after two heartbeats and its messages are published again`()
         async throws
     {
         try await RealBroker.withQueue { queue in
@@ -23,20 +23,20 @@ struct SilenceTests {
                         return true
                     }
                     proxy.cut()
-                    proxy.thaw()
+                    proxy.resumeTraffic()
                     #expect(try await publishing.value == Array(repeating: .confirmed, count: 2000))
                 }
             }
         }
     }
 
-    /// More than all socket buffers hold blocks the thread in `send`, where the library waits for ever (#519).
-    @Test func `a thread stuck in sending is set free by its guard, and all messages arrive in the end`() async throws {
+    /// More data than all socket buffers hold blocks the thread in `send` forever (alanxz/rabbitmq-c #519).
+    @Test func `the watchdog ends a blocked send and all messages are published again`() async throws {
         try await RealBroker.withQueue([:]) { queue in
             try await RealBroker.withProxy { proxy in
                 let logs = CapturingLogger()
                 let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
-                // The broker's size limit is 2 MiB: together they are longer than any buffer.
+                // The broker's size limit is 2 MiB; together the messages exceed every buffer.
                 let window = AMQPPublishWindow(messages: 50, bytes: 32_000_000)
                 try await RealBroker.withPublisher(configuration, window: window, logger: logs.logger) { publisher in
                     try await eventually { publisher.state == .connected }
@@ -48,7 +48,7 @@ struct SilenceTests {
                         logs.lines.contains { $0.message.contains("was stuck") }
                     }
                     proxy.cut()
-                    proxy.thaw()
+                    proxy.resumeTraffic()
                     let answer = try await publishing.value
                     #expect(answer == Array(repeating: .confirmed, count: 10))
                 }
@@ -56,7 +56,7 @@ struct SilenceTests {
         }
     }
 
-    @Test func `an idle connection notices that its broker is gone`() async throws {
+    @Test func `an idle connection detects a dead broker`() async throws {
         try await RealBroker.withProxy { proxy in
             let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
             try await RealBroker.withConsumer(configuration) { consumer in
@@ -67,13 +67,13 @@ struct SilenceTests {
                     return error.code == .connectionLost
                 }
                 proxy.cut()
-                proxy.thaw()
+                proxy.resumeTraffic()
                 try await eventually { consumer.state == .connected }
             }
         }
     }
 
-    @Test func `an alarm at the broker holds publishing, shows in the state, and passes`() async throws {
+    @Test func `a broker alarm pauses publishing until it clears`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withProxy { proxy in
                 try await RealBroker.withPublisher(RealBroker.configuration(through: proxy)) { publisher in
@@ -92,9 +92,11 @@ struct SilenceTests {
         }
     }
 
-    /// Linux applies TCP_USER_TIMEOUT to a live peer that reads nothing as well. During an alarm RabbitMQ reads nothing.
+    /// Linux applies `TCP_USER_TIMEOUT` also to a live peer that does not read. During an alarm RabbitMQ does not read.
     @Test(arguments: [false, true])
-    func `unsent data breaks a connection after its limit, and never during an alarm`(_ isAlarm: Bool) async throws {
+    func `unacknowledged data breaks the connection after its limit, but not during an alarm`(_ isAlarm: Bool)
+        async throws
+    {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withProxy { proxy in
                 var configuration = try RealBroker.configuration(through: proxy)
@@ -103,7 +105,8 @@ struct SilenceTests {
                 let window = AMQPPublishWindow(messages: 500, bytes: 1_000_000)
                 try await RealBroker.withPublisher(configuration, window: window) { publisher in
                     #expect(try await publisher.publish([.to(queue, "first")]) == [.confirmed])
-                    // The frozen proxy does not read. The receiver's buffer fills, and the rest waits in the sender's kernel.
+                    // The frozen proxy does not read. The receiver's buffer fills, and the remainder waits in the
+                    // sender's kernel.
                     proxy.freeze()
                     let body = String(repeating: "x", count: 4000)
                     let messages = (0..<200).map { AMQPMessage.to(queue, body, id: "\($0)") }
@@ -117,27 +120,27 @@ struct SilenceTests {
                             ContinuousClock.now > end || publisher.state != blocked
                         }
                         #expect(publisher.state == blocked)
-                        proxy.thaw()
+                        proxy.resumeTraffic()
                         proxy.inject(Self.unblocked)
                     } else {
-                        // Heartbeats find out after 40 s.
+                        // Heartbeats would detect it after 40 s.
                         try await eventually("the loss of the connection", within: .seconds(15)) {
                             guard case .connecting(_, let error?) = publisher.state else { return false }
                             return error.code == .connectionLost
                         }
                         proxy.cut()
-                        proxy.thaw()
+                        proxy.resumeTraffic()
                     }
                     #expect(try await publishing.value.allSatisfy { $0 == .confirmed })
                     let count = try await RealBroker.status(queue)?.messages
-                    // On one connection each message is published once.
+                    // Without a reconnect each message is published once.
                     #expect(isAlarm ? count == 201 && proxy.accepted == 1 : proxy.accepted > 1)
                 }
             }
         }
     }
 
-    /// The frame `connection.blocked` with this reason: class 10, method 60, on channel 0.
+    /// The frame `connection.blocked` with this reason: class 10, method 60, channel 0.
     private static func blocked(_ reason: String) -> [UInt8] {
         let method = [0, 10, 0, 60, UInt8(reason.utf8.count)] + Array(reason.utf8)
         return [1, 0, 0, 0, 0, 0, UInt8(method.count)] + method + [0xCE]

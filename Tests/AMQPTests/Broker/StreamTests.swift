@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
@@ -27,7 +27,7 @@ struct StreamTests {
         return texts
     }
 
-    @Test func `a stream is read as often as one likes, from the moment that is asked for at each attachment`()
+    @Test func `each attachment reads a stream from the requested time`()
         async throws
     {
         try await Self.withStream(500) { stream in
@@ -39,7 +39,7 @@ struct StreamTests {
                     await subscription.cancel()
                 }
                 let later = consumer.read(stream: stream, prefetch: 20) { .since(weekAgo + 14 * 86_400) }
-                try await eventually("it is attached") { later.state == .active }
+                try await eventually("the consumer is attached") { later.state == .active }
                 try await RealBroker.withPublisher { publisher in
                     _ = try await publisher.publish([.to(stream, "new")])
                 }
@@ -49,12 +49,12 @@ struct StreamTests {
         }
     }
 
-    @Test func `what nobody has taken is left in the stream, and costs the connection nothing`() async throws {
+    @Test func `cancelling a stream consumer with buffered deliveries keeps the connection open`() async throws {
         try await Self.withStream(500) { stream in
             try await RealBroker.withConsumer { consumer in
                 for _ in 0..<5 {
                     let subscription = consumer.read(stream: stream, prefetch: 200) { .first }
-                    try await eventually("something has come") { subscription.state == .active }
+                    try await eventually("the consumer is attached") { subscription.state == .active }
                     await subscription.cancel()
                 }
                 try await RealBroker.withQueue { queue in
@@ -63,7 +63,7 @@ struct StreamTests {
                     }
                     let subscription = consumer.subscribe(queue: queue, prefetch: 1)
                     for await burst in subscription.deliveries {
-                        // Still the first connection: giving back to a stream would have closed it.
+                        // Still the first connection: a requeue to a stream would have closed it.
                         #expect(burst.map(\.tag.generation) == [1])
                         consumer.acknowledge(burst.map(\.tag))
                         break

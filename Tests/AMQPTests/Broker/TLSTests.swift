@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 
@@ -30,7 +30,7 @@ struct TLSTests {
         return error
     }
 
-    @Test func `messages larger than a TLS record go both ways`() async throws {
+    @Test func `messages larger than a TLS record are published and delivered`() async throws {
         let certificates = try TestCertificates.shared()
         try await Self.with(certificates) { relay in
             let configuration = try Self.configuration(relay, caFile: certificates.authorityFile)
@@ -55,7 +55,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `an authority the system does not know is refused`() async throws {
+    @Test func `a certificate of an unknown authority is refused`() async throws {
         try await Self.with(TestCertificates.shared()) { relay in
             let error = await Self.refusal(try Self.configuration(relay, caFile: nil))
             #expect(error?.code == .tls)
@@ -80,14 +80,14 @@ struct TLSTests {
         }
     }
 
-    @Test func `a file without authorities is named`() async throws {
+    @Test func `an unreadable authority file is named in the error`() async throws {
         try await Self.with(TestCertificates.shared()) { relay in
             let error = await Self.refusal(try Self.configuration(relay, caFile: "/nowhere/ca.pem"))
             #expect(error?.detail.contains("/nowhere/ca.pem") == true)
         }
     }
 
-    @Test func `a broker that speaks no TLS is an error, not a hang`() async throws {
+    @Test func `a broker without TLS is an error`() async throws {
         var components = URLComponents(string: try RealBroker.url())
         components?.scheme = "amqps"
         let configuration = try AMQPConfiguration(url: components?.string ?? "", connectionName: "amqp-tests")

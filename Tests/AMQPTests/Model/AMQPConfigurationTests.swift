@@ -7,7 +7,7 @@ import Testing
         try AMQPConfiguration(url: url, connectionName: "test")
     }
 
-    @Test func `every part is found and decoded`() throws {
+    @Test func `every URL part is parsed and decoded`() throws {
         let configuration = try Self.parse("amqp://us%40er:p%2Fss%3Aw@broker:1234/my%2fvhost")
         #expect(configuration.user == "us@er")
         #expect(configuration.password.text == "p/ss:w")
@@ -16,7 +16,7 @@ import Testing
         #expect(!configuration.usesTLS)
     }
 
-    @Test func `many hosts, with and without ports, and IPv6`() throws {
+    @Test func `hosts with and without ports and IPv6 addresses are parsed`() throws {
         let configuration = try Self.parse("amqps://u:p@a,b:99,[::1],[fe80::1]:7/v")
         #expect(
             configuration.hosts == [
@@ -38,7 +38,7 @@ import Testing
         "amqp://u:secret%00@h", "amqp://u:secret%ff@h", "amqp://u:secret@[::1", "amqp://u:secret@[::1]x",
         "amqp://u:secret@::1", "amqp://u:secret@h h",
     ])
-    func `what cannot be used is refused without showing the password`(url: String) {
+    func `an invalid URL is refused without showing the password`(url: String) {
         let error = #expect(throws: AMQPError.self) { try Self.parse(url) }
         #expect(error?.code == .configuration)
         #expect(error.map { "\($0)" }?.contains("secret") == false)

@@ -9,7 +9,7 @@ import Testing
         AMQPMessage(exchange: exchange, routingKey: key, properties: properties, body: []).encodingFault
     }
 
-    @Test func `an ordinary message has none`() {
+    @Test func `an ordinary message has no encoding fault`() {
         #expect(
             Self.fault(AMQPProperties(messageID: "1", headers: ["a": ["b": 1].table, "c": .array([.void])])) == nil)
     }

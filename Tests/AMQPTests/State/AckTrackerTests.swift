@@ -1,7 +1,7 @@
 import Testing
+import TestSupport
 
 @testable import AMQP
-import TestSupport
 
 @Suite struct AckTrackerTests {
     private let start = ContinuousClock.now
@@ -14,7 +14,7 @@ import TestSupport
 
     private func after(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
 
-    @Test func `one delivery that is held for long keeps no slot of the later ones, and is never covered by another's`()
+    @Test func `a long-held delivery limits the slots and is never covered by a multiple`()
         throws
     {
         var tracker = AckTracker()
@@ -24,7 +24,7 @@ import TestSupport
             try tracker.delivered(tag, now: start)
             #expect(tracker.acknowledge(tag, now: start) == true)
             sent += tracker.settlements(now: start, all: true)
-            #expect(tracker.length <= AckTracker.longestRun + 1)
+            #expect(tracker.length <= AckTracker.maximumSlots + 1)
         }
         #expect(sent.count == 49_999)
         #expect(!sent.contains { if case .ack(_, multiple: true) = $0 { true } else { false } })
@@ -32,14 +32,14 @@ import TestSupport
         #expect(tracker.acknowledge(1, now: after(5)) == true)
         #expect(tracker.acknowledge(1, now: after(5)) == false)
         #expect(tracker.settlements(now: after(5)) == [.ack(1, multiple: false)])
-        #expect(tracker.takeWaits().last == .milliseconds(5))
-        // Without a straggler one acknowledgement covers several deliveries again.
+        #expect(tracker.takeLatencies().last == .milliseconds(5))
+        // Without stragglers one acknowledgement covers several deliveries again.
         for tag in UInt64(50_001)...50_004 { try tracker.delivered(tag, now: start) }
         for tag in UInt64(50_001)...50_004 { _ = tracker.acknowledge(tag, now: start) }
         #expect(tracker.settlements(now: start) == [.ack(50_004, multiple: true)])
     }
 
-    @Test func `bytes are in hand until they are settled, in whichever way`() throws {
+    @Test func `pending bytes count until any settlement`() throws {
         var tracker = AckTracker()
         for tag in UInt64(1)...3 { try tracker.delivered(tag, bytes: 100, now: start) }
         #expect(tracker.pendingBytes == 300)
@@ -52,7 +52,7 @@ import TestSupport
         #expect(tracker.settlements(now: start).contains(.reject(3)))
     }
 
-    @Test func `a done prefix goes at once, and as one`() throws {
+    @Test func `a settled prefix is acknowledged at once with one multiple`() throws {
         var tracker = try tracker(10)
         for tag in UInt64(1)...4 { #expect(tracker.acknowledge(tag, now: start) == true) }
         #expect(tracker.settlements(now: start) == [.ack(4, multiple: true)])
@@ -61,29 +61,29 @@ import TestSupport
         #expect(tracker.pending == 6)
     }
 
-    @Test func `each acknowledgement tells how long it took since the delivery`() throws {
+    @Test func `each acknowledgement reports the time since its delivery`() throws {
         var tracker = AckTracker()
         for tag in UInt64(1)...4 { try tracker.delivered(tag, now: after(Int(tag))) }
         for tag in UInt64(1)...2 { _ = tracker.acknowledge(tag, now: after(6)) }
         _ = tracker.acknowledge(4, now: after(6))
-        #expect(tracker.takeWaits() == [])
+        #expect(tracker.takeLatencies() == [])
         _ = tracker.settlements(now: after(7))
-        #expect(tracker.takeWaits() == [.milliseconds(6), .milliseconds(5)])
-        // The third holds the fourth up.
+        #expect(tracker.takeLatencies() == [.milliseconds(6), .milliseconds(5)])
+        // Delivery 3 blocks delivery 4.
         _ = tracker.settlements(now: after(16))
-        #expect(tracker.takeWaits() == [.milliseconds(12)])
+        #expect(tracker.takeLatencies() == [.milliseconds(12)])
         _ = tracker.requeue(3)
         _ = tracker.settlements(now: after(70))
-        #expect(tracker.takeWaits() == [])
+        #expect(tracker.takeLatencies() == [])
     }
 
-    @Test func `a single one is not a multiple`() throws {
+    @Test func `a single acknowledgement is not a multiple`() throws {
         var tracker = try tracker(3)
         _ = tracker.acknowledge(1, now: start)
         #expect(tracker.settlements(now: start, all: true) == [.ack(1, multiple: false)])
     }
 
-    @Test func `what is behind a slow delivery is told singly once it stalls`() throws {
+    @Test func `deliveries behind a slow one are acknowledged singly after a delay`() throws {
         var tracker = try tracker(4)
         for tag in UInt64(2)...4 { _ = tracker.acknowledge(tag, now: start) }
         #expect(tracker.settlements(now: after(9)) == [])
@@ -95,7 +95,7 @@ import TestSupport
         #expect(tracker.settlements(now: after(620)) == [.ack(1, multiple: false)])
     }
 
-    @Test func `a multiple never names a tag the broker no longer waits for`() throws {
+    @Test func `a multiple never names an already settled tag`() throws {
         var tracker = try tracker(4)
         _ = tracker.requeue(4)
         #expect(tracker.settlements(now: start) == [.requeue(4)])
@@ -103,7 +103,7 @@ import TestSupport
         #expect(tracker.settlements(now: start, all: true) == [.ack(3, multiple: true)])
     }
 
-    @Test func `nothing is settled twice`() throws {
+    @Test func `no delivery is settled twice`() throws {
         var tracker = try tracker(2)
         #expect(tracker.acknowledge(1, now: start) == true)
         #expect(tracker.acknowledge(1, now: start) == false)
@@ -114,17 +114,17 @@ import TestSupport
         #expect(tracker.acknowledge(1, now: start) == false)
     }
 
-    @Test func `a tag that comes again is a desynchronised channel`() throws {
+    @Test func `a repeated delivery tag is a protocol violation`() throws {
         var tracker = try tracker(2)
         #expect(throws: AMQPError.self) { try tracker.delivered(2, now: start) }
     }
 
-    /// A broker in miniature: it knows which tags are unsettled and closes the channel on any other.
-    @Test(arguments: 0..<50) func `any order of handling settles every delivery exactly once`(seed: UInt64) throws {
+    /// Models a broker: it knows the unsettled tags and closes the channel on any other.
+    @Test(arguments: 0..<50) func `any order of settlements settles every delivery exactly once`(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         var tracker = AckTracker()
         var unsettled: Set<UInt64> = []
-        var inHand: [UInt64] = []
+        var pendingTags: [UInt64] = []
         var last: UInt64 = 0
         var now = start
         func carryOut(_ settlements: [AckTracker.Settlement]) throws {
@@ -133,11 +133,11 @@ import TestSupport
                 case .ack(let tag, multiple: true):
                     try #require(unsettled.contains(tag), "406 unknown delivery tag \(tag)")
                     let covered = unsettled.filter { $0 <= tag }
-                    #expect(covered.isDisjoint(with: inHand), "acknowledged what is still in hand")
+                    #expect(covered.isDisjoint(with: pendingTags), "acknowledged a pending delivery")
                     unsettled.subtract(covered)
                 case .ack(let tag, multiple: false), .requeue(let tag), .reject(let tag):
                     try #require(unsettled.remove(tag) != nil, "406 unknown delivery tag \(tag)")
-                    #expect(!inHand.contains(tag))
+                    #expect(!pendingTags.contains(tag))
                 }
             }
         }
@@ -147,10 +147,10 @@ import TestSupport
                 last += 1
                 try tracker.delivered(last, now: start)
                 unsettled.insert(last)
-                inHand.append(last)
+                pendingTags.append(last)
             }
-            for _ in 0..<Int.random(in: 0..<5, using: &random) where !inHand.isEmpty {
-                let tag = inHand.remove(at: Int.random(in: inHand.indices, using: &random))
+            for _ in 0..<Int.random(in: 0..<5, using: &random) where !pendingTags.isEmpty {
+                let tag = pendingTags.remove(at: Int.random(in: pendingTags.indices, using: &random))
                 let isHeld =
                     Int.random(in: 0..<8, using: &random) == 0
                     ? tracker.requeue(tag) : tracker.acknowledge(tag, now: now)
@@ -158,8 +158,8 @@ import TestSupport
             }
             try carryOut(tracker.settlements(now: now))
         }
-        for tag in inHand { #expect(tracker.acknowledge(tag, now: now) == true) }
-        inHand = []
+        for tag in pendingTags { #expect(tracker.acknowledge(tag, now: now) == true) }
+        pendingTags = []
         try carryOut(tracker.settlements(now: now, all: true))
         #expect(unsettled.isEmpty)
         #expect(tracker.pending == 0)

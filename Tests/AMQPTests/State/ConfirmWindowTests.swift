@@ -1,7 +1,7 @@
 import Testing
+import TestSupport
 
 @testable import AMQP
-import TestSupport
 
 @Suite struct ConfirmWindowTests {
     private static func window(_ count: Int, limits: AMQPPublishWindow = .init(messages: 10, bytes: 1000))
@@ -49,7 +49,7 @@ import TestSupport
         #expect(try Self.settle(&window, 0, multiple: true) == [1, 2, 3, 4])
     }
 
-    @Test func `the same confirm twice changes nothing`() throws {
+    @Test func `a repeated confirm is ignored`() throws {
         var window = Self.window(3)
         _ = try Self.settle(&window, 2, multiple: true)
         #expect(try Self.settle(&window, 2, multiple: true) == [])
@@ -57,13 +57,13 @@ import TestSupport
         #expect(window.count == 1)
     }
 
-    @Test func `a confirm of what was never published is a desynchronised channel`() {
+    @Test func `a confirm of an unpublished tag is a protocol violation`() {
         var window = Self.window(3)
         let error = #expect(throws: AMQPError.self) { try Self.settle(&window, 4, multiple: false) }
         #expect(error?.code == .protocolViolation)
     }
 
-    @Test func `the window closes by messages and by bytes, and an empty one takes anything`() {
+    @Test func `the window limits messages and bytes, and accepts any size when empty`() {
         var window = ConfirmWindow<Int>(.init(messages: 2, bytes: 250))
         #expect(window.hasRoom(for: 10_000))
         window.append(1, bytes: 100)
@@ -73,7 +73,7 @@ import TestSupport
         #expect(!window.hasRoom(for: 1))
     }
 
-    @Test func `a reset gives back what is unconfirmed, oldest first, and counts from one again`() throws {
+    @Test func `a reset returns the unconfirmed messages in order and restarts at one`() throws {
         var window = Self.window(5)
         _ = try Self.settle(&window, 2, multiple: false)
         #expect(window.reset() == [1, 3, 4, 5])

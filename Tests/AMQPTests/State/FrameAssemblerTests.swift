@@ -6,14 +6,14 @@ import Testing
     private static let deliver = Frame.Deliver(
         consumerTag: "c", deliveryTag: 1, redelivered: false, exchange: "e", routingKey: "k")
 
-    @Test func `a body in one frame`() throws {
+    @Test func `a body in one frame is assembled`() throws {
         var assembler = FrameAssembler()
         try assembler.begin(Self.deliver)
         #expect(try assembler.header(bodySize: 3, AMQPProperties()) == nil)
         #expect(try assembler.body([1, 2, 3]) == .delivery(Self.deliver, AMQPProperties(), [1, 2, 3]))
     }
 
-    @Test func `a body in many frames`() throws {
+    @Test func `a body in several frames is assembled`() throws {
         var assembler = FrameAssembler()
         try assembler.begin(Self.deliver)
         _ = try assembler.header(bodySize: 5, AMQPProperties())
@@ -22,7 +22,7 @@ import Testing
         #expect(try assembler.body([5]) == .delivery(Self.deliver, AMQPProperties(), [1, 2, 3, 4, 5]))
     }
 
-    @Test func `no body at all`() throws {
+    @Test func `a message without a body is assembled`() throws {
         var assembler = FrameAssembler()
         try assembler.begin(Self.deliver)
         let content = try assembler.header(bodySize: 0, AMQPProperties())
@@ -30,14 +30,14 @@ import Testing
         try assembler.begin(Self.deliver)
     }
 
-    @Test func `a header that announces more than any memory reserves none of it`() throws {
+    @Test func `a huge announced body size reserves little memory`() throws {
         var assembler = FrameAssembler()
         try assembler.begin(Self.deliver)
         #expect(try assembler.header(bodySize: .max, AMQPProperties()) == nil)
         #expect(try assembler.body([1]) == nil)
     }
 
-    @Test func `of a body above the limit no byte is kept, and its size is told`() throws {
+    @Test func `a body above the limit is dropped and its size is reported`() throws {
         var assembler = FrameAssembler(maximumBody: 512 * 1024)
         let (size, part) = (UInt64(32 << 20), [UInt8](repeating: 1, count: 128 * 1024))
         try assembler.begin(Self.deliver)
@@ -45,7 +45,7 @@ import Testing
         for _ in 1..<256 { #expect(try assembler.body(part) == nil) }
         let last = try assembler.body(part)
         #expect(last == .oversized(Self.deliver, AMQPProperties(messageID: "m"), bodySize: size))
-        // The next message is read as ever, up to the limit.
+        // The next message is assembled normally.
         try assembler.begin(Self.deliver)
         _ = try assembler.header(bodySize: 3, AMQPProperties())
         #expect(try assembler.body([1, 2, 3]) == .delivery(Self.deliver, AMQPProperties(), [1, 2, 3]))

@@ -1,14 +1,14 @@
 import Foundation
 import TestSupport
 
-/// A publisher that speaks just enough AMQP to send what this room's own would refuse.
+/// A minimal AMQP publisher for messages that ``AMQPPublisher`` refuses.
 enum RawPublisher {
-    struct Failed: Error {}
+    struct RawPublisherError: Error {}
 
-    /// Publishes an empty message to `queue` whose one header holds tables in tables, `headerLevels` deep.
+    /// Publishes an empty message to `queue` with tables nested `headerLevels` deep in one header.
     static func publish(queue: String, headerLevels: Int) async throws {
         guard let url = URLComponents(string: try RealBroker.url()), let user = url.user, let password = url.password
-        else { throw Failed() }
+        else { throw RawPublisherError() }
         let socket = try RawSocket(port: url.port ?? 5672)
         let virtualHost = String(url.path.dropFirst())
         socket.write(Array("AMQP".utf8) + [0, 0, 9, 1])
@@ -28,7 +28,7 @@ enum RawPublisher {
         try socket.await(20, 41)  // channel.close-ok: the broker has taken what came before
     }
 
-    /// One entry with an empty name in each table.
+    /// Nested tables, each with one entry with an empty name.
     private static func nested(_ levels: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         for level in stride(from: levels, to: 0, by: -1) {
@@ -45,7 +45,7 @@ enum RawPublisher {
     private static func long(_ bytes: [UInt8]) -> [UInt8] { be32(bytes.count) + bytes }
 }
 
-/// A blocking socket to loopback that reads and writes AMQP frames.
+/// A blocking loopback socket that reads and writes AMQP frames.
 private final class RawSocket {
     private let descriptor: Int32
 
@@ -60,7 +60,7 @@ private final class RawSocket {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard status == 0 else { throw RawPublisher.Failed() }
+        guard status == 0 else { throw RawPublisher.RawPublisherError() }
     }
 
     deinit { close(descriptor) }
@@ -83,21 +83,23 @@ private final class RawSocket {
         frame(1, channel, [0, classID, 0, methodID] + arguments)
     }
 
-    /// Reads frames until this method comes.
+    /// Reads frames until this method arrives.
     func await(_ classID: UInt8, _ methodID: UInt8) throws {
         while true {
             let head = try read(7)
             let size = head[3..<7].reduce(0) { $0 << 8 | Int($1) }
             let payload = try read(size + 1)
             if head[0] == 1, payload[1] == classID, payload[3] == methodID { return }
-            if head[0] == 1, payload[3] == 50 || payload[1] == 20 && payload[3] == 40 { throw RawPublisher.Failed() }
+            if head[0] == 1, payload[3] == 50 || payload[1] == 20 && payload[3] == 40 {
+                throw RawPublisher.RawPublisherError()
+            }
         }
     }
 
     private func read(_ count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let got = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
-        guard got == count else { throw RawPublisher.Failed() }
+        guard got == count else { throw RawPublisher.RawPublisherError() }
         return bytes
     }
 }

@@ -4,11 +4,11 @@ import TestSupport
 
 @testable import AMQP
 
-/// The real broker, with what one test needs on it for as long as it needs it. Names are unique: others use it too.
+/// Objects on the real broker for the duration of one test. Names are unique, because tests run in parallel.
 enum RealBroker {
     static func name(_ hint: String) -> String { "amqp-tests.\(hint).\(UUID().uuidString.lowercased())" }
 
-    /// Quick to come back, and the same every time.
+    /// A configuration with a short, fixed backoff.
     static func configuration(
         through proxy: FaultProxy? = nil, name: String = "amqp-tests", heartbeat: Duration = .seconds(20)
     ) throws -> AMQPConfiguration {
@@ -41,7 +41,7 @@ enum RealBroker {
         try await AMQPAdministrator.with(configuration(), logger: logger, body)
     }
 
-    /// A queue for one test, a quorum queue unless `arguments` say otherwise.
+    /// Runs `body` with a new queue; a quorum queue unless `arguments` differ.
     static func withQueue(
         _ arguments: [String: AMQPValue] = ["x-queue-type": "quorum"], _ body: (String) async throws -> Void
     ) async throws {
@@ -53,7 +53,7 @@ enum RealBroker {
         try outcome.get()
     }
 
-    /// A publisher that runs while `body` does.
+    /// Runs a publisher during `body`.
     static func withPublisher(
         _ configuration: AMQPConfiguration? = nil, window: AMQPPublishWindow = .init(), logger: Logger = logger,
         _ body: (AMQPPublisher) async throws -> Void
@@ -67,7 +67,7 @@ enum RealBroker {
         }
     }
 
-    /// A consumer that runs while `body` does.
+    /// Runs a consumer during `body`.
     static func withConsumer(
         _ configuration: AMQPConfiguration? = nil, logger: Logger = logger,
         _ body: (AMQPConsumer) async throws -> Void
@@ -80,7 +80,7 @@ enum RealBroker {
         }
     }
 
-    /// Everything ready in a queue, taken off it.
+    /// Takes all ready messages off a queue.
     static func drain(_ queue: String) async throws -> [AMQPDelivery] {
         try await administer { administrator in
             var deliveries: [AMQPDelivery] = []
@@ -93,14 +93,14 @@ enum RealBroker {
         try await administer { try await $0.queueStatus(queue) }
     }
 
-    /// What is ready and what is in someone's hands, which passive declaring does not tell apart.
+    /// Whether no message is ready. A passive declare does not count unacknowledged messages.
     static func isEmpty(_ queue: String) async throws -> Bool {
         try await status(queue)?.messages == 0
     }
 }
 
 extension AMQPMessage {
-    /// For the default exchange, which routes by queue name.
+    /// A message for the default exchange, which routes by queue name.
     static func to(_ queue: String, _ text: String, id: String? = nil) -> AMQPMessage {
         AMQPMessage(
             exchange: "", routingKey: queue, properties: AMQPProperties(messageID: id ?? text), body: Array(text.utf8))

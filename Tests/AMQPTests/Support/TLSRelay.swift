@@ -3,11 +3,11 @@ import NIOPosix
 import NIOSSL
 import TestSupport
 
-/// Takes the TLS off connections and carries them to the broker, which itself needs no TLS listener then.
+/// Terminates TLS and forwards to the broker, so that the broker needs no TLS listener.
 struct TLSRelay {
     let port: Int
 
-    /// Listens on loopback with `certificates` for as long as `body` runs.
+    /// Listens on loopback with `certificates` during `body`.
     static func with(_ certificates: TestCertificates, target: Int, _ body: (TLSRelay) async throws -> Void)
         async throws
     {
@@ -23,7 +23,7 @@ struct TLSRelay {
             .childChannelInitializer { client in
                 client.eventLoop.makeCompletedFuture {
                     try client.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-                    try client.pipeline.syncOperations.addHandler(Entrance(target: target))
+                    try client.pipeline.syncOperations.addHandler(ClientSideHandler(target: target))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -38,8 +38,8 @@ struct TLSRelay {
     }
 }
 
-/// Connects to the broker, on the client's own event loop, then begins to read.
-private final class Entrance: ChannelInboundHandler {
+/// Connects to the broker on the client's event loop, then starts reading.
+private final class ClientSideHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     private let target: Int
     private var broker: (any Channel)?
@@ -52,7 +52,7 @@ private final class Entrance: ChannelInboundHandler {
         ClientBootstrap(group: context.eventLoop)
             .channelInitializer { broker in
                 broker.eventLoop.makeCompletedFuture {
-                    try broker.pipeline.syncOperations.addHandler(Exit(client: client))
+                    try broker.pipeline.syncOperations.addHandler(BrokerSideHandler(client: client))
                 }
             }
             .connect(host: "127.0.0.1", port: target).whenComplete { result in
@@ -75,8 +75,8 @@ private final class Entrance: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
 
-/// What the broker answers goes to the client.
-private final class Exit: ChannelInboundHandler {
+/// Forwards the broker's data to the client.
+private final class BrokerSideHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     private let client: any Channel
 

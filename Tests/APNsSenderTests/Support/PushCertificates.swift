@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Push certificates as Apple would issue them, signed by the shared test authority.
+/// Push certificates like Apple's, signed by the shared test authority.
 struct PushCertificates {
     let folder: TemporaryFolder
 
@@ -9,7 +9,8 @@ struct PushCertificates {
 
     func path(_ name: String) -> String { "\(folder.path)/\(name)" }
 
-    /// Writes `<name>.pem` and `<name>.key`: a client certificate with Apple's list of `topics`, none when empty.
+    /// Writes `<name>.pem` and `<name>.key`: a client certificate with Apple's topics extension, or without one if
+    /// `topics` is empty.
     func issue(_ name: String, topics: [String] = [], days: Int = 2) throws {
         let authority = try TestCertificates.shared()
         var extensions = "extendedKeyUsage=clientAuth\n"
@@ -33,7 +34,7 @@ struct PushCertificates {
             String(days), "-extfile", path("\(name).ext"), "-out", path("\(name).pem"))
     }
 
-    /// Puts one certificate with its key in another's place.
+    /// Replaces a certificate and its key with another's.
     func replace(_ name: String, with other: String) throws {
         let (certificate, key) = try texts(other)
         try folder.write("\(name).pem", certificate)

@@ -1,4 +1,5 @@
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOPosix
 import PushSending
@@ -6,7 +7,7 @@ import ServiceKit
 import Synchronization
 import TestSupport
 
-/// A server of the test's own where it must own the frames: it remembers requests, and events of its connections.
+/// An APNs server for tests that control frames. Records requests and connection events.
 final class ScriptedAPNs: Sendable {
     private final class Log: Sendable {
         let requests = Mutex<[HTTP2ServerRequest]>([])
@@ -32,7 +33,7 @@ final class ScriptedAPNs: Sendable {
         }
     }
 
-    /// Answers every request by `answer`, which is told how many came before it.
+    /// Starts a server. `answer` also receives the number of earlier requests.
     static func start(
         settings: HTTP2ServerSettings = .init(), clientCertificates: HTTP2ServerTLS.ClientCertificates = .ignored,
         _ answer: @escaping @Sendable (HTTP2ServerRequest, Int) async -> [HTTP2ServerStep]
@@ -55,7 +56,7 @@ final class ScriptedAPNs: Sendable {
         return ScriptedAPNs(server, log)
     }
 
-    /// A sender in front of it for the apps of `catalog`.
+    /// A sender that connects to this server, for the apps of `catalog`.
     func sender(
         _ catalog: AppCatalog, connections: Int = 4, time: VirtualTime = .init(), revocations: Revocations? = nil,
         logger: Logger = .silent

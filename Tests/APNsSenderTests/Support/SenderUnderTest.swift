@@ -2,24 +2,25 @@ import HTTP2
 import Logging
 import Messaging
 import NIOPosix
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
-/// The real sender but for the bus: settings, credentials, HTTP/2, lanes and the stage's handler, on a clock that only
-/// moves when a test says so.
+/// The sender without the bus: settings, credentials, HTTP/2, routes and the stage's handler, on a virtual clock.
 struct SenderUnderTest: Sendable {
     let time: VirtualTime
-    /// Looks at the files of keys and certificates when a test says so.
-    let watch: CredentialWatch
+    /// Reloads the credential files when a test calls it.
+    let watch: CredentialWatcher
     let gateways: APNsGateways
-    private let lanes: PushLanes
+    private let routes: ProviderRoutes
     private let handler: PushStageHandler
 
-    /// In front of `url`, for both environments.
+    /// Connects to `url` for production, and for the sandbox unless `sandbox` is given.
     init(
         _ catalog: AppCatalog, url: String, sandbox: String? = nil, authorityFile: String, connections: Int = 4,
         time: VirtualTime = .init(), revocations: Revocations? = nil, logger: Logger = .silent
@@ -34,15 +35,15 @@ struct SenderUnderTest: Sendable {
         gateways = try await APNsGateways(
             apps: catalog, settings: try APNsSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, logger: logger)
-        lanes = PushLanes(gateways.byLane, provider: .apns, clock: time.clock, logger: logger)
-        for (lane, reason) in gateways.unusable { lanes.shut(lane, misconfigured: reason) }
-        watch = CredentialWatch(
-            gateways.watched, lanes: lanes, provider: .apns, clock: time.clock, logger: logger)
+        routes = ProviderRoutes(gateways.byRoute, provider: .apns, clock: time.clock, logger: logger)
+        for (route, reason) in gateways.unusable { routes.trip(route, misconfigured: reason) }
+        watch = CredentialWatcher(
+            gateways.watched, routes: routes, provider: .apns, clock: time.clock, logger: logger)
         handler = PushStageHandler(
-            provider: .apns, lanes: lanes, revocations: revocations, clock: time.clock, logger: logger)
+            provider: .apns, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }
 
-    /// What became of one push.
+    /// The result of handling one push.
     struct Result: Sendable {
         /// In the order of the targets.
         let outcomes: [Outcome]
@@ -51,13 +52,13 @@ struct SenderUnderTest: Sendable {
 
         var answers: [Outcome.Answer] { outcomes.map(\.answer) }
 
-        /// How long the push waits before it comes again, its attempt counted.
+        /// The delay of a retry that counts as an attempt.
         var retry: Duration? { if case .retry(let wait, _) = disposition { wait } else { nil } }
-        /// How long it is held by a shut lane, no attempt counted.
+        /// The delay of a postponement by a paused route, which does not count as an attempt.
         var held: Duration? { if case .postpone(let wait, _) = disposition { wait } else { nil } }
     }
 
-    /// Takes `push` as the bus would bring it for the `attempt`-th time, where the stage would.
+    /// Handles `push` as the `attempt`-th delivery, on the stage's executor.
     func send(
         _ push: Push, attempt: Int = 1, publishedAt: Timestamp? = nil, redelivered: Bool = false
     ) async throws -> Result {
@@ -77,14 +78,14 @@ struct SenderUnderTest: Sendable {
             remainder: try verdict.remainder.map { try Push.decode(wireBody: $0).targets })
     }
 
-    /// What holds the app's lane up.
+    /// The reason why the app's route is paused.
     func trouble(
         _ app: String = "demo", _ environment: ProviderEnvironment = .production
-    ) -> LaneBreaker.Trouble? {
-        AppID(rawValue: app).flatMap { lanes.trouble(of: LaneKey(app: $0, environment: environment)) }
+    ) -> CircuitBreaker.OpenCause? {
+        AppID(rawValue: app).flatMap { routes.openCause(of: ProviderRoute(app: $0, environment: environment)) }
     }
 
-    /// Those of the credentials in force.
+    /// The clients of the current credentials.
     var clients: [HTTP2Client] { gateways.clients.compactMap { $0.current() } }
 
     func stop() async { await ProviderClients(gateways.clients, provider: .apns).shutdown() }

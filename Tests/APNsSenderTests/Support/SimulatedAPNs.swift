@@ -3,12 +3,13 @@ import Logging
 import PushProtocol
 import ServiceKit
 import TestSupport
+
 @testable import ProviderSimulator
 
-/// The provider simulator in this process, spoken to over its ports only: APNs over TLS and HTTP/2, its control API over
-/// HTTP. It knows the app `demo`, whose bundle is the conformance vectors'.
+/// The provider simulator in this process, accessed through its ports only: APNs over TLS and HTTP/2, control API
+/// over HTTP. Its app `demo` has the test vectors' bundle.
 struct SimulatedAPNs: Sendable {
-    /// Where the catalog, the signing key and the simulator's authority lie.
+    /// Contains the catalog, the signing key and the simulator's CA.
     let folder: TemporaryFolder
     private let port: Int
     private let sandboxPort: Int
@@ -19,7 +20,7 @@ struct SimulatedAPNs: Sendable {
     var authorityFile: String { "\(folder.path)/ca.pem" }
     var catalogFile: String { "\(folder.path)/apps.yaml" }
 
-    /// Runs `body` with a sender in front of a simulator.
+    /// Runs `body` with a sender and a simulator.
     static func run(_ body: @Sendable (SimulatedAPNs, SenderUnderTest) async throws -> Void) async throws {
         let folder = try TemporaryFolder()
         try folder.write("key.p8", ES256PrivateKey().pemRepresentation)
@@ -51,7 +52,7 @@ struct SimulatedAPNs: Sendable {
         }
     }
 
-    /// What it shall do with pushes; its README lists the keys. `token`: to this one, else to all.
+    /// Scripts responses to pushes, for `token` or for all; the simulator's README lists the keys.
     func script(_ outcomes: [String: JSONValue]..., token: String? = nil) async throws {
         let list = outcomes.map { outcome in
             var outcome = outcome
@@ -62,6 +63,6 @@ struct SimulatedAPNs: Sendable {
         try await control.script(.array(list))
     }
 
-    /// What came, oldest first.
+    /// The received requests, oldest first.
     func requests() async throws -> [JSONValue] { try await control.requests(of: "apns") }
 }

@@ -1,26 +1,28 @@
 import CoreMetrics
 import HTTP2
+import HTTP2Server
 import MetricsTestKit
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
-/// What operators see of the connections.
+/// The connection metrics.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionMetricsTests {
-    private let catalogs: Catalogs
+    private let catalogs: AppCatalogs
     private let metrics = TestMetrics()
-    /// Each lets the next recording begin.
-    private let turns = AsyncStream.makeStream(of: Void.self)
+    /// Each element starts the next recording.
+    private let ticks = AsyncStream.makeStream(of: Void.self)
 
-    init() throws { catalogs = try Catalogs() }
+    init() throws { catalogs = try AppCatalogs() }
 
-    /// Runs `body` while the connections of `sender` are watched.
+    /// Runs `body` while the connections of `sender` are measured.
     private func watching(_ sender: SenderUnderTest, _ body: () async throws -> Void) async throws {
         let clock = SenderClock(
             now: { .now }, uptime: { .zero },
-            sleep: { [stream = turns.stream] _ in
+            sleep: { [stream = ticks.stream] _ in
                 for await _ in stream { return }
                 throw CancellationError()
             })
@@ -28,7 +30,7 @@ import Testing
             let clients = ProviderClients(sender.gateways.clients, provider: .apns, clock: clock)
             let running = Task { try await clients.run() }
             try await body()
-            turns.continuation.finish()
+            ticks.continuation.finish()
             try await running.value
         }
     }
@@ -36,7 +38,7 @@ import Testing
     private func shows(
         _ figures: [String: Double], apps: String, in environment: ProviderEnvironment = .production
     ) async throws {
-        turns.continuation.yield()
+        ticks.continuation.yield()
         let labels = [("provider", "apns"), ("environment", environment.rawValue), ("apps", apps)]
         try await eventually("\(figures)", within: .seconds(30)) {
             figures.allSatisfy { name, value in
@@ -52,7 +54,9 @@ import Testing
                 + (result.map { [("result", $0)] } ?? []))
     }
 
-    @Test func `what is open and what waits is shown for those who share a key`() async throws {
+    @Test func `connections, open streams and waiting requests are labelled with the apps that share a key`()
+        async throws
+    {
         let gate = Gate()
         let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 1)) { _, _ in
             await gate.pass()
@@ -86,7 +90,7 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `connections are counted on when a new certificate brings another client`() async throws {
+    @Test func `counters continue when a new certificate creates another client`() async throws {
         let certificates = try PushCertificates()
         try certificates.issue("mine", topics: ["com.example.app"])
         try certificates.issue("next", topics: ["com.example.app"], days: 90)
@@ -99,7 +103,7 @@ import Testing
             _ = try await sender.send(.sample())
             try await shows(["connections": 1], apps: "demo")
             try certificates.replace("mine", with: "next")
-            await sender.watch.look()
+            await sender.watch.reload()
             try await shows(["connections": 0], apps: "demo")
             _ = try await sender.send(.sample())
             try await shows(["connections": 1], apps: "demo")

@@ -1,8 +1,9 @@
 import FoundationEssentials
+import Providers
 import PushProtocol
 import PushSending
 
-/// A push as the registry makes it of a chat message to so many users, and what becomes of it.
+/// The push that the registry makes of a chat message, for a number of devices.
 enum BenchPush {
     static let app = AppID(rawValue: "family-portal")!
     static let now = Timestamp(milliseconds: 1_767_225_600_000)
@@ -27,11 +28,11 @@ enum BenchPush {
     }
 
     static func body(targets: Int, provider: Provider = .apns, number: Int = 0) -> [UInt8] {
-        // What is made here is what a stage reads, so it can be written.
+        // Encoding cannot fail for a push that a stage decodes.
         try! push(targets: targets, provider: provider, number: number).wireBody()
     }
 
-    /// As a sender has it, from the bus.
+    /// The push as decoded by a sender.
     static func delivered(targets: Int, provider: Provider = .apns) -> Push {
         try! Push.decode(wireBody: body(targets: targets, provider: provider))
     }
@@ -42,7 +43,8 @@ enum BenchPush {
             trace: push.trace.next(id: id(4, 0)), app: app, origin: .apns, environment: .production, lane: .interactive,
             outcomes: push.targets.map {
                 Outcome(
-                    notification: $0.notification, device: $0.device, answer: .accepted(id: ProviderName($0.pushID)),
+                    notification: $0.notification, device: $0.device,
+                    answer: .accepted(id: ProviderMessageID($0.pushID)),
                     at: now, registeredAt: nil)
             })
     }
@@ -74,28 +76,29 @@ extension ProviderResponse {
                 .utf8))
 }
 
-/// Bodies of pushes that differ in their ids only, made for next to nothing.
+/// Produces push bodies that differ only in their ids, at little cost.
 struct PushTemplate: Sendable {
     private let text: [UInt8]
-    private let holes: [Int]
+    private let idOffsets: [Int]
 
     init(targets: Int, provider: Provider) {
         let first = BenchPush.body(targets: targets, provider: provider, number: 0)
         text = first
-        // Ids of the notifications and of the push end in the number; tokens and sentences need not differ.
+        // The ids of the push and its notifications end in the number; tokens and texts are equal.
         let marks = ["01000000-", "02000000-"].map { Array($0.utf8) }
-        holes = first.indices.filter { place in
+        idOffsets = first.indices.filter { place in
             marks.contains { first[place...].starts(with: $0) }
         }.map { $0 + 32 }
-        precondition(holes.count == targets + 1)
+        precondition(idOffsets.count == targets + 1)
     }
 
     func body(_ number: Int) -> [UInt8] {
         var body = text
         let digits = "0123456789ABCDEF".utf8
-        for hole in holes {
+        for offset in idOffsets {
             for place in 0..<4 {
-                body[hole + place] = digits[digits.index(digits.startIndex, offsetBy: number >> (12 - 4 * place) & 15)]
+                body[offset + place] =
+                    digits[digits.index(digits.startIndex, offsetBy: number >> (12 - 4 * place) & 15)]
             }
         }
         return body

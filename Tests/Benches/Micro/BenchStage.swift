@@ -2,18 +2,19 @@ import AMQP
 import Dispatch
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
 import ServiceLifecycle
 import Synchronization
 
-/// A sender's whole stage between a bus and a provider that answer at once.
+/// A complete sender stage between a simulated bus and provider that answer immediately.
 struct BenchStage {
     let pushes: Int
     let targets: Int
     let provider: Provider
 
-    /// Returns when every push is settled. Valgrind does not survive an asynchronous `main`.
+    /// Returns when every push is acknowledged. Valgrind does not support an asynchronous `main`.
     func run() {
         let settled = DispatchSemaphore(value: 0)
         Task {
@@ -25,17 +26,18 @@ struct BenchStage {
 
     private func settleAll() async {
         let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
-        let wire: any PushWire
+        let codec: any ProviderCodec
         let answer: ProviderResponse
         switch provider {
-        case .apns: (wire, answer) = (APNsWire(topic: "com.example.app"), .apnsAccepted)
-        case .fcm: (wire, answer) = (FCMWire(project: "example"), .fcmAccepted)
+        case .apns: (codec, answer) = (APNsCodec(topic: "com.example.app"), .apnsAccepted)
+        case .fcm: (codec, answer) = (FCMCodec(project: "example"), .fcmAccepted)
         }
         let gateway = ProviderGateway(
-            wire: wire, credentials: NoCredential(), transport: AcceptingTransport(answer: answer))
-        let key = LaneKey(app: BenchPush.app, environment: .production)
+            codec: codec, credentials: NoCredential(), transport: AcceptingTransport(answer: answer))
+        let route = ProviderRoute(app: BenchPush.app, environment: .production)
         let handler = PushStageHandler(
-            provider: provider, lanes: PushLanes([key: gateway], provider: provider, logger: logger), logger: logger)
+            provider: provider, routes: ProviderRoutes([route: gateway], provider: provider, logger: logger),
+            logger: logger)
         let queue = WorkQueue.senderPushes(provider, .interactive, BenchPush.app)
         let bus = BenchBus(
             queue: queue.name, pushes: pushes, template: PushTemplate(targets: targets, provider: provider))
@@ -48,7 +50,7 @@ struct BenchStage {
     }
 }
 
-/// Certificates need none.
+/// Client certificates need no credential.
 private struct NoCredential: CredentialSource {
     func current() async throws(CredentialError) -> Credential {
         Credential(authorization: nil, generation: 0, mintedAt: .zero)
@@ -56,22 +58,22 @@ private struct NoCredential: CredentialSource {
     func replacing(_ refused: Credential) async throws(CredentialError) -> Credential { try await current() }
 }
 
-/// Gives everything the same answer.
+/// Answers every request with the same response.
 private struct AcceptingTransport: ProviderTransport {
     let answer: ProviderResponse
 
     var generation: Int { 0 }
 
     func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
-    ) async -> [TransportAnswer] {
+        _ batch: ProviderRequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
+    ) async -> [TransportResult] {
         batch.entries.map { _ in .success(answer) }
     }
 
     func reconnect(from generation: Int) {}
 }
 
-/// Lends the pushes it was made with, as many at a time as a broker's connection brings, and confirms at once.
+/// Delivers its pushes up to the prefetch, and confirms every publish immediately.
 private final class BenchBus: MessageBus {
     private struct State {
         var next = 0
@@ -94,12 +96,12 @@ private final class BenchBus: MessageBus {
     func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
         let (stream, continuation) = AsyncStream<[AMQPDelivery]>.makeStream()
         state.withLock { $0.continuation = continuation }
-        lend(Int(prefetch))
+        deliver(Int(prefetch))
         return BusSubscription(deliveries: stream) { continuation.finish() }
     }
 
-    /// A consumer that was cancelled is lent nothing: the next one gets it.
-    private func lend(_ count: Int) {
+    /// Nothing is delivered to a cancelled consumer.
+    private func deliver(_ count: Int) {
         state.withLock { state in
             let range = state.next..<min(state.next + count, pushes)
             guard let continuation = state.continuation, !range.isEmpty else { return }
@@ -123,7 +125,7 @@ private final class BenchBus: MessageBus {
             return state.waiter
         }
         waiter?.resume()
-        lend(tags.count)
+        deliver(tags.count)
     }
 
     func reject(_ tags: [AMQPDeliveryTag]) {}

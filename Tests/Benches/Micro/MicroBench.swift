@@ -1,11 +1,10 @@
 import Foundation
 
-/// Does one small thing of the senders' work, as often as it is told: what `deploy/local/bench micro` counts the
-/// instructions of.
+/// Runs one small operation of the senders repeatedly. `deploy/local/bench micro` counts its instructions.
 ///
 ///     MicroBench CASE TIMES
 ///
-/// `Senders/` are the domains of the two senders: executables have no other way to lend them.
+/// `Senders/` links the senders' domains, because executables cannot be imported.
 @main
 struct MicroBench {
     static func main() {

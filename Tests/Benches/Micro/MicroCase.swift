@@ -1,9 +1,10 @@
 import FoundationEssentials
+import Providers
 import PushProtocol
 import PushSending
 import TokenEncryption
 
-/// What can be measured.
+/// The operations to measure.
 enum MicroCase: String, CaseIterable {
     case decodePush = "decode-push"
     case decodePushOf100 = "decode-push-of-100"
@@ -14,7 +15,7 @@ enum MicroCase: String, CaseIterable {
     case classifyUnregisteredAPNs = "classify-unregistered-apns"
     case classifyAcceptedFCM = "classify-accepted-fcm"
     case classifyUnregisteredFCM = "classify-unregistered-fcm"
-    /// From delivery to acknowledgement, with nothing behind the two seams to the broker and the provider.
+    /// From delivery to acknowledgement, with a simulated broker and provider.
     case stage
     case stageOf100 = "stage-of-100"
     case stageFCM = "stage-fcm"
@@ -26,12 +27,12 @@ enum MicroCase: String, CaseIterable {
         case .decodePush: repeated(times, BenchPush.body(targets: 1)) { keep(try? Push.decode(wireBody: $0)) }
         case .decodePushOf100: repeated(times, BenchPush.body(targets: 100)) { keep(try? Push.decode(wireBody: $0)) }
         case .encodeOutcomesOf100: repeated(times, BenchPush.outcomes(100)) { keep(try? $0.wireBody()) }
-        case .renderAPNs: render(times, APNsWire(topic: "com.example.app"), BenchPush.delivered(targets: 1))
-        case .renderFCM: render(times, FCMWire(project: "example"), BenchPush.delivered(targets: 1, provider: .fcm))
-        case .classifyAcceptedAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsAccepted, .apns)
-        case .classifyUnregisteredAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsUnregistered, .apns)
-        case .classifyAcceptedFCM: classify(times, FCMWire(project: "example"), .fcmAccepted, .fcm)
-        case .classifyUnregisteredFCM: classify(times, FCMWire(project: "example"), .fcmUnregistered, .fcm)
+        case .renderAPNs: render(times, APNsCodec(topic: "com.example.app"), BenchPush.delivered(targets: 1))
+        case .renderFCM: render(times, FCMCodec(project: "example"), BenchPush.delivered(targets: 1, provider: .fcm))
+        case .classifyAcceptedAPNs: classify(times, APNsCodec(topic: "com.example.app"), .apnsAccepted, .apns)
+        case .classifyUnregisteredAPNs: classify(times, APNsCodec(topic: "com.example.app"), .apnsUnregistered, .apns)
+        case .classifyAcceptedFCM: classify(times, FCMCodec(project: "example"), .fcmAccepted, .fcm)
+        case .classifyUnregisteredFCM: classify(times, FCMCodec(project: "example"), .fcmUnregistered, .fcm)
         case .stage: BenchStage(pushes: times, targets: 1, provider: .apns).run()
         case .stageOf100: BenchStage(pushes: times, targets: 100, provider: .apns).run()
         case .stageFCM: BenchStage(pushes: times, targets: 1, provider: .fcm).run()
@@ -46,25 +47,26 @@ enum MicroCase: String, CaseIterable {
         for _ in 0..<times { body(input) }
     }
 
-    private func render(_ times: Int, _ wire: some PushWire, _ push: Push) {
+    private func render(_ times: Int, _ codec: some ProviderCodec, _ push: Push) {
         repeated(times, push) { push in
-            var batch = RequestBatch(path: wire.path)
-            let rendering = wire.render(push, now: BenchPush.now)
+            var batch = ProviderRequestBatch(path: codec.path)
+            let rendering = codec.render(push, now: BenchPush.now)
             rendering.begin(in: &batch)
             try? rendering.add(push.targets[0], to: &batch)
             keep(batch)
         }
     }
 
-    private func classify(_ times: Int, _ wire: some PushWire, _ response: ProviderResponse, _ provider: Provider) {
-        let sent = Sent(
+    private func classify(_ times: Int, _ codec: some ProviderCodec, _ response: ProviderResponse, _ provider: Provider)
+    {
+        let sent = ResponseContext(
             target: BenchPush.push(targets: 1, provider: provider).targets[0], now: BenchPush.now,
             credentialAge: .seconds(60))
-        repeated(times, response) { keep(wire.consequence(of: $0, to: sent)) }
+        repeated(times, response) { keep(codec.consequence(of: $0, to: sent)) }
     }
 }
 
-/// An APNs token and the text that it is stored as.
+/// An APNs token and its encrypted form.
 private struct BenchToken {
     let cipher: TokenCipher
     let token = DeviceToken(secret: String(repeating: "9f", count: 32))
@@ -80,7 +82,7 @@ private struct BenchToken {
     }
 }
 
-/// Has the compiler make `value`, though nobody looks at it.
+/// Prevents the compiler from removing `value`.
 @inline(never) private func keep<Value>(_ value: Value) {
     withExtendedLifetime(value) {}
 }

@@ -2,12 +2,12 @@ import Foundation
 import HTTP2
 import Logging
 
-/// Sends pushes as fast as our client can, and prints what that took as one line of JSON.
+/// Sends pushes at full speed with our HTTP/2 client and prints the result as one line of JSON.
 ///
 ///     PushEngineBench URL CA-FILE PAYLOAD-FILE REQUESTS [CONNECTIONS STREAMS]
 @main
 struct PushEngineBench {
-    /// The first so many requests are the cold start.
+    /// The requests that count as cold start.
     static let cold = 50_000
 
     static func main() async throws {
@@ -20,16 +20,16 @@ struct PushEngineBench {
         var configuration = HTTP2ClientConfiguration()
         configuration.maximumConnections = arguments.count > 5 ? Int(arguments[5])! : 2
         configuration.maximumConcurrentStreams = arguments.count > 6 ? Int(arguments[6])! : 100
-        // A second connection is wanted at once, as the other side of the comparison has it.
+        // Opens the second connection immediately, like the client it is compared with.
         configuration.connectInterval = .zero
         let client = try HTTP2Client(
             endpoint: HTTP2Endpoint(url: arguments[1], caFile: arguments[2]), configuration: configuration,
             logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
         let payload = [UInt8](try Data(contentsOf: URL(filePath: arguments[3])))
-        // Enough that a stream which becomes free finds a push waiting for it.
-        let load = PushLoad(client: client, payload: payload, bursts: 4 * configuration.maximumConnections)
+        // Enough that a free stream always finds a waiting push.
+        let load = PushLoad(client: client, payload: payload, concurrentBatches: 4 * configuration.maximumConnections)
 
-        let start = Moment.now()
+        let start = ResourceSnapshot.now()
         let afterCold = try await load.run(cold)
         let end = try await load.run(requests - cold)
         let report = Report(
@@ -37,7 +37,7 @@ struct PushEngineBench {
             steadyRate: end.rate(of: requests - cold, since: afterCold), rate: end.rate(of: requests, since: start),
             cpuMicroseconds: end.cpuMicroseconds(of: requests, since: start),
             steadyCPUMicroseconds: end.cpuMicroseconds(of: requests - cold, since: afterCold),
-            peakMemoryMB: Moment.peakMemoryMB(), connections: client.statistics.connections)
+            peakMemoryMB: ResourceSnapshot.peakMemoryMB(), connections: client.statistics.connections)
         print(String(decoding: try JSONEncoder().encode(report), as: UTF8.self))
         await client.shutdown()
     }
@@ -48,8 +48,8 @@ struct PushEngineBench {
     }
 }
 
-/// What the bench reads. Rates are requests a second of wall-clock time; CPU is user and system time of this process
-/// for one request.
+/// The output for `deploy/local/bench`. Rates are requests per second of wall-clock time; CPU is user and system time
+/// per request.
 struct Report: Encodable {
     var requests: Int
     var coldRate: Double

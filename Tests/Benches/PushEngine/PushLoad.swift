@@ -1,31 +1,30 @@
 import HTTP2
 import Synchronization
 
-/// The measuring loop: bursts of pushes as a sender makes them, always more of them than there are streams, until all
-/// are answered.
+/// The measured loop: sends batches like a sender, with more requests waiting than streams.
 struct PushLoad: Sendable {
     let client: HTTP2Client
     let payload: [UInt8]
-    /// The most bursts in hand at once.
-    let bursts: Int
+    /// The number of batches in flight.
+    let concurrentBatches: Int
 
-    struct Unexpected: Error {
+    struct UnexpectedStatus: Error {
         var status: Int
     }
 
-    /// Sends `requests` pushes, and returns when the last was answered. Anything but 200 ends the run.
-    func run(_ requests: Int) async throws -> Moment {
-        let numbers = Numbers()
+    /// Sends `requests` pushes and returns after the last response. Any status but 200 ends the run.
+    func run(_ requests: Int) async throws -> ResourceSnapshot {
+        let counter = BatchCounter()
         let shared = try HTTP2FieldBlock(Self.fields)
         try await withThrowingDiscardingTaskGroup { group in
-            for _ in 0..<bursts {
+            for _ in 0..<concurrentBatches {
                 group.addTask {
-                    while let burst = numbers.next(of: requests) {
+                    while let batch = counter.next(of: requests) {
                         let pushes = Pushes(
-                            first: burst.lowerBound, count: burst.count, shared: shared, payload: payload)
+                            first: batch.lowerBound, count: batch.count, shared: shared, payload: payload)
                         for answer in await client.execute(all: pushes, deadline: .seconds(30)) {
                             let status = try answer.get().status
-                            guard status == 200 else { throw Unexpected(status: status) }
+                            guard status == 200 else { throw UnexpectedStatus(status: status) }
                         }
                     }
                 }
@@ -34,8 +33,8 @@ struct PushLoad: Sendable {
         return .now()
     }
 
-    private final class Numbers: Sendable {
-        /// Requests of one burst.
+    private final class BatchCounter: Sendable {
+        /// Requests per batch.
         private static let size = 50
         private let taken = Atomic(0)
 
@@ -45,7 +44,7 @@ struct PushLoad: Sendable {
         }
     }
 
-    /// What every push of one notification shares.
+    /// The headers shared by all pushes of a notification.
     private static let fields = [
         HTTP2Header(name: "authorization", value: "bearer " + String(repeating: "x", count: 180)),
         HTTP2Header(name: "apns-topic", value: "com.example.app"),
@@ -56,7 +55,7 @@ struct PushLoad: Sendable {
     ]
 }
 
-/// Pushes to devices that differ in their number.
+/// Pushes to consecutive device numbers.
 private struct Pushes: HTTP2Requests {
     let first: Int
     let count: Int
@@ -80,7 +79,7 @@ private struct Pushes: HTTP2Requests {
         }
     }
 
-    /// Fills `text` with `number` in hexadecimal digits.
+    /// Fills `text` with `number` in hexadecimal.
     private func write(_ number: Int, into text: UnsafeMutableBufferPointer<UInt8>) {
         var rest = number
         for place in text.indices.reversed() {

@@ -1,18 +1,18 @@
 import Yams
 
-/// What one deployment file runs: which executable, with which environment.
+/// A container of a deployment file: its executable, environment and arguments.
 struct Container: CustomStringConvertible {
-    /// The file and the name in it.
+    /// The file and the container's name.
     let description: String
     /// The executable in its image.
     let product: String
     let environment: [String: String]
-    /// What the executable is called with.
+    /// The arguments of the executable.
     let arguments: [String]
 }
 
 extension Container {
-    /// The containers of docker-compose.yml that run one of our executables, jobs included.
+    /// The containers in docker-compose.yml that run our executables, including jobs.
     static func compose() throws -> [Container] {
         let file = try Manifest.one("docker-compose.yml")
         return (file["services"]?.members ?? []).compactMap { name, service in
@@ -25,7 +25,7 @@ extension Container {
         }
     }
 
-    /// The containers of the manifests, the demonstration's patches among the environment.
+    /// The containers of the manifests, with the environment patches of the demonstration.
     static func kubernetes() throws -> [Container] {
         let patches = try Manifest.one("deploy/kubernetes/demo/kustomization.yaml")["patches"]?.items ?? []
         return try Workload.all().flatMap { workload in
@@ -47,7 +47,7 @@ extension Container {
         Dictionary(entries.map { ($0["name"]?.text ?? "", $0["value"]?.text ?? "") }) { $1 }
     }
 
-    /// `heliograph/rules:dev` runs `rules`; the tools' image runs `pushctl`; other people's images run nothing of ours.
+    /// `heliograph/rules:dev` runs `rules`; the tools image runs `pushctl`; other images run none of our executables.
     private static func product(_ image: String) -> String? {
         guard image.hasPrefix("heliograph/") else { return nil }
         let name = String(image.dropFirst("heliograph/".count).prefix { $0 != ":" })
@@ -57,7 +57,7 @@ extension Container {
 
 extension Manifest {
     static func parse(_ yaml: String) throws -> Manifest {
-        guard let node = try Yams.compose(yaml: yaml) else { throw NotOne(path: "a patch", count: 0) }
+        guard let node = try Yams.compose(yaml: yaml) else { throw UnexpectedDocumentCount(path: "a patch", count: 0) }
         return Manifest(node: node)
     }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import TestSupport
 
-/// What deploy/compose/credentials makes, in a folder of the test's own.
+/// The output of deploy/compose/credentials in a temporary folder.
 struct Credentials: Sendable {
     let folder: TemporaryFolder
 
-    /// Needs bash, openssl and jq, as the script does.
+    /// Needs bash, openssl and jq, like the script.
     static func make() async throws -> Credentials {
         let folder = try TemporaryFolder()
         let process = try ChildProcess(
@@ -15,16 +15,16 @@ struct Credentials: Sendable {
                 "PUSHCTL": ChildProcess.product("pushctl"),
             ])
         let code = await process.exit()
-        guard code == 0 else { throw Failed(code: code, said: process.errors) }
+        guard code == 0 else { throw ScriptFailure(code: code, output: process.errors) }
         return Credentials(folder: folder)
     }
 
-    struct Failed: Error {
+    struct ScriptFailure: Error {
         let code: Int32?
-        let said: String
+        let output: String
     }
 
-    /// A path in the image as the path here.
+    /// Maps a path in the image to a local path.
     @Sendable func translate(_ value: String) -> String {
         value.replacing("/run/heliograph", with: folder.path)
             .replacing("/usr/share/heliograph/RuleSets", with: "\(Repository.root)/Services/Rules/RuleSets")

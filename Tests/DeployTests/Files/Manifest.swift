@@ -1,10 +1,10 @@
 import Yams
 
-/// A YAML node as deployment files are read: by dotted paths, with `<<` merged.
+/// A YAML node, read by dotted paths, with `<<` merged.
 struct Manifest {
     let node: Node
 
-    /// Every document of a file.
+    /// All documents of a file.
     static func all(_ path: String) throws -> [Manifest] {
         var documents = try Yams.compose_all(yaml: Repository.text(path)).makeIterator()
         var found: [Manifest] = []
@@ -15,16 +15,16 @@ struct Manifest {
 
     static func one(_ path: String) throws -> Manifest {
         let documents = try all(path)
-        guard documents.count == 1 else { throw NotOne(path: path, count: documents.count) }
+        guard documents.count == 1 else { throw UnexpectedDocumentCount(path: path, count: documents.count) }
         return documents[0]
     }
 
-    struct NotOne: Error {
+    struct UnexpectedDocumentCount: Error {
         let path: String
         let count: Int
     }
 
-    /// The members of a mapping, those merged by `<<` after its own.
+    /// The members of a mapping; merged ones follow its own.
     var members: [(name: String, value: Manifest)] {
         guard case .mapping(let mapping) = node else { return [] }
         var own: [(name: String, value: Manifest)] = []
@@ -61,9 +61,9 @@ struct Manifest {
         return sequence.map(Manifest.init(node:))
     }
 
-    /// A scalar as written.
+    /// The scalar as written.
     var text: String? { node.scalar?.string }
 
-    /// Whether YAML takes the scalar for a string; Kubernetes refuses an environment value that is not one.
+    /// Whether YAML reads the scalar as a string. Kubernetes accepts only strings as environment values.
     var isString: Bool { Resolver.default.resolveTag(of: node) == .str }
 }

@@ -9,7 +9,7 @@ struct Workload: CustomStringConvertible {
     var pod: Manifest? { manifest["spec.template.spec"] }
     var containers: [Manifest] { pod?["containers"]?.items ?? [] }
 
-    /// Whether its image is one of ours and it runs for as long as it can.
+    /// Whether it is a Deployment of one of our images.
     var isService: Bool {
         kind == "Deployment" && containers.first?["image"]?.text?.hasPrefix("heliograph/") == true
     }
@@ -20,7 +20,7 @@ struct Workload: CustomStringConvertible {
     }
 }
 
-/// Every object of deploy/kubernetes.
+/// All objects in deploy/kubernetes.
 enum Manifests {
     static func all() throws -> [(file: String, kind: String, manifest: Manifest)] {
         try Repository.files(below: "deploy/kubernetes", suffix: ".yaml").flatMap { file in

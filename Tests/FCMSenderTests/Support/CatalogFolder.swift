@@ -1,19 +1,20 @@
+import Providers
 import PushProtocol
 import PushSending
 import TestSupport
 
-/// A folder with a catalog of apps and their service accounts; it is removed with the value.
+/// A folder with an app catalog and service accounts, deleted with this value.
 struct CatalogFolder: Sendable {
     private let folder: TemporaryFolder
 
-    /// With one app, `demo`, and its account.
+    /// Contains one app, `demo`, and its account.
     init() throws {
         folder = try TemporaryFolder()
         try writeAccount()
         try folder.write("apps.yaml", "apps: { demo: { fcm: { service-account-file: account.json } } }")
     }
 
-    /// With `apps`, as the members of the catalog.
+    /// Contains `apps`, the members of the catalog.
     init(apps: String) throws {
         folder = try TemporaryFolder()
         try folder.write("apps.yaml", "apps:\n\(apps)")
@@ -24,7 +25,7 @@ struct CatalogFolder: Sendable {
 
     func path(_ name: String) -> String { "\(folder.path)/\(name)" }
 
-    /// Writes a key file as it is downloaded.
+    /// Writes a service account's key file.
     func writeAccount(project: String = "demo-project", name: String = "push", to file: String = "account.json") throws
     {
         let account: JSONValue = [

@@ -1,7 +1,7 @@
 import Foundation
 import PushProtocol
 
-/// The form of dates in HTTP headers (RFC 9110 §5.6.7).
+/// Dates in HTTP headers (RFC 9110 §5.6.7).
 enum HTTPDate {
     static func text(of moment: Timestamp) -> String {
         let formatter = DateFormatter()

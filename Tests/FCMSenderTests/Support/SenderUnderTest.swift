@@ -2,21 +2,22 @@ import HTTP2
 import Logging
 import Messaging
 import NIOPosix
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
-/// The real sender but for the bus: settings, credentials, HTTP/2, lanes and the stage's handler, on a clock that only
-/// moves when a test says so.
+/// The sender without the bus: settings, credentials, HTTP/2, routes and the stage's handler, on a virtual clock.
 struct SenderUnderTest: Sendable {
     let time: VirtualTime
-    let lanes: PushLanes
-    /// Looks at the accounts' files when a test says so.
-    let watch: CredentialWatch
+    let routes: ProviderRoutes
+    /// Reloads the account files when a test calls it.
+    let watch: CredentialWatcher
     let gateways: FCMGateways
     private let handler: PushStageHandler
 
@@ -29,7 +30,7 @@ struct SenderUnderTest: Sendable {
             deadline: deadline, time: time)
     }
 
-    /// In front of any server at `url`, which also grants access tokens.
+    /// Connects to a server at `url`, which also grants access tokens.
     init(
         url: String, authorityFile: String, folder: CatalogFolder, environment: [String: String] = [:],
         deadline: Duration = .seconds(10), time: VirtualTime = .init(), revocations: Revocations? = nil
@@ -45,21 +46,21 @@ struct SenderUnderTest: Sendable {
             apps: try AppCatalog.load(path: folder.catalogFile), settings: try FCMSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, deadline: deadline,
             logger: logger)
-        lanes = PushLanes(gateways.byLane, provider: .fcm, clock: time.clock, logger: logger)
-        watch = CredentialWatch(gateways.watched, lanes: lanes, provider: .fcm, clock: time.clock, logger: logger)
+        routes = ProviderRoutes(gateways.byRoute, provider: .fcm, clock: time.clock, logger: logger)
+        watch = CredentialWatcher(gateways.watched, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
         handler = PushStageHandler(
-            provider: .fcm, lanes: lanes, revocations: revocations, clock: time.clock, logger: logger)
+            provider: .fcm, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }
 
-    /// What became of one push.
+    /// The result of handling one push.
     struct Result: Sendable {
         let outcomes: [Outcome]
         let disposition: Disposition
-        /// The targets that are left; none when the push is done, and all of them when nothing was settled.
+        /// The remaining targets; `nil` when the push is done, and when none was settled.
         let remainder: [Push.Target]?
 
         var answers: [Outcome.Answer] { outcomes.map(\.answer) }
-        /// How long the push waits before it comes again.
+        /// The delay before the push is handled again.
         var wait: Duration? {
             switch disposition {
             case .retry(let wait, _), .postpone(let wait, _): wait
@@ -68,7 +69,8 @@ struct SenderUnderTest: Sendable {
         }
     }
 
-    /// Takes `push` as the bus would bring it for the `attempt`-th time, where the stage would. Outcomes come in the targets' order.
+    /// Handles `push` as the `attempt`-th delivery, on the stage's executor. Outcomes are in the order of the
+    /// targets.
     func send(_ push: Push, attempt: Int = 1) async throws -> Result {
         let inbound = Inbound(
             queue: .senderPushes(.fcm, push.lane, push.app), exchange: ExchangeName.pushes.name,
@@ -90,17 +92,17 @@ struct SenderUnderTest: Sendable {
 
     var quotas: ProjectQuotas { gateways.quotas }
 
-    /// The trouble of the app's targets that are reached by another party's key.
-    var thirdPartyTrouble: LaneBreaker.Trouble? {
-        lanes.thirdPartyTrouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))
+    /// The reason why targets behind Firebase's own key are paused.
+    var thirdPartyOpenCause: CircuitBreaker.OpenCause? {
+        routes.thirdPartyOpenCause(of: ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production))
     }
 
-    /// The connections of the accounts.
+    /// The clients of the accounts.
     var clients: [HTTP2Client] { gateways.clients.compactMap { $0.current() } }
 
-    /// What holds the app's lane up.
-    var trouble: LaneBreaker.Trouble? {
-        lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))
+    /// The reason why the app's route is paused.
+    var trouble: CircuitBreaker.OpenCause? {
+        routes.openCause(of: ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production))
     }
 
     func stop() async { await ProviderClients(gateways.clients, provider: .fcm).shutdown() }

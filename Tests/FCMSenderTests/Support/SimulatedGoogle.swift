@@ -2,12 +2,13 @@ import Logging
 import PushProtocol
 import ServiceKit
 import TestSupport
+
 @testable import ProviderSimulator
 
-/// The provider simulator in this process, spoken to over its ports only: FCM and the token endpoint over TLS and
-/// HTTP/2, its control API over HTTP.
+/// The provider simulator in this process, accessed through its ports only: FCM and the token endpoint over TLS and
+/// HTTP/2, control API over HTTP.
 struct SimulatedGoogle: Sendable {
-    /// Where the catalog, the service account and the simulator's authority lie.
+    /// Contains the catalog, the service account and the simulator's CA.
     let folder: CatalogFolder
     let port: Int
     private let control: SimulatorControl
@@ -15,7 +16,7 @@ struct SimulatedGoogle: Sendable {
     var url: String { "https://localhost:\(port)" }
     var authorityFile: String { folder.path("ca.pem") }
 
-    /// Runs `body` in front of a simulator that knows the accounts of `folder`.
+    /// Runs `body` with a simulator that knows the accounts of `folder`.
     static func run(
         _ folder: CatalogFolder? = nil, _ body: @Sendable (SimulatedGoogle) async throws -> Void
     ) async throws {
@@ -40,23 +41,23 @@ struct SimulatedGoogle: Sendable {
         }
     }
 
-    /// What the simulator shall do; its README lists the keys.
+    /// Scripts responses; the simulator's README lists the keys.
     func script(_ outcomes: JSONValue) async throws { try await control.script(outcomes) }
 
-    /// Which tokens exist, and in which member of a message; its README lists the keys.
+    /// Sets the known tokens and their members in a message; the simulator's README lists the keys.
     func pin(_ tokens: JSONValue) async throws { try await control.pin(tokens) }
 
-    /// Ends every script and forgets every request.
+    /// Removes all scripts and recorded requests.
     func forget() async throws {
         for path in ["outcomes", "requests"] { try await control.delete(path) }
     }
 
-    /// Every access token that was granted is of no use any more.
+    /// Revokes all granted access tokens.
     func revokeAccessTokens() async throws { try await control.delete("access-tokens") }
 
-    /// What came for messages, oldest first.
+    /// The received messages, oldest first.
     func sends() async throws -> [JSONValue] { try await control.requests(of: "fcm") }
 
-    /// The calls of the token endpoint, oldest first.
+    /// The requests to the token endpoint, oldest first.
     func grants() async throws -> [JSONValue] { try await control.requests(of: "oauth") }
 }

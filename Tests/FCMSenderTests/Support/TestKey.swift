@@ -1,6 +1,6 @@
 import CryptoExtras
 
-/// A signing key for this run of the tests.
+/// A signing key for this test run.
 enum TestKey {
     static let rsa: String = {
         do {

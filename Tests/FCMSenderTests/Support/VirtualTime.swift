@@ -2,8 +2,8 @@ import PushProtocol
 import PushSending
 import Synchronization
 
-/// Clocks that only move when a test says so. The time of day is the simulator's at the start, and stays unless it
-/// moves along; uptime begins at zero. Nothing sleeps: who would wait moves uptime on.
+/// A virtual clock. The time of day stays at the current time unless `movesTimeOfDay`; uptime starts at zero.
+/// Sleeping advances uptime.
 final class VirtualTime: Sendable {
     private let start: Timestamp
     private let movesTimeOfDay: Bool

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Feedback
 
-/// Feedback's schema in a database of the test's own, with a clock that the test moves.
+/// Feedback's stores on a database of the test's own, with a clock that the test advances.
 struct FeedbackFixture {
     final class Clock: Sendable {
         private let moment = Mutex(Timestamp.start)
@@ -17,9 +17,9 @@ struct FeedbackFixture {
     let pool: PostgresPool
     let clock: Clock
     let evidence: EvidenceStore
-    let judgement: JudgementStore
+    let evaluation: EvaluationStore
 
-    /// - Parameter settlingTime: two minutes, as in production.
+    /// - Parameter settlingTime: Two minutes by default, as in production.
     static func with<R: Sendable>(
         settlingTime: Duration = .seconds(120), guardRule: GuardRule = GuardRule(),
         suspicionRule: SuspicionRule = SuspicionRule(), _ body: (FeedbackFixture) async throws -> R
@@ -30,17 +30,17 @@ struct FeedbackFixture {
                 FeedbackFixture(
                     pool: pool, clock: clock,
                     evidence: EvidenceStore(pool, settlingTime: settlingTime, now: { clock.now }),
-                    judgement: JudgementStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
+                    evaluation: EvaluationStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
         }
     }
 
-    /// Judges a lane now; fails the test's expectations by its absence when another has it.
+    /// Evaluates a route now; `nil` if another transaction has locked it.
     @discardableResult
-    func judge(_ lane: FeedbackLane = Batches.lane) async throws -> LaneReport? {
-        try await judgement.judge(lane, now: clock.now)
+    func evaluate(_ route: FeedbackRoute = Batches.route) async throws -> RouteReport? {
+        try await evaluation.evaluate(route, now: clock.now)
     }
 
-    /// How many pieces of evidence have each decision.
+    /// The number of pieces of evidence by decision.
     func decisions() async throws -> [String: Int] {
         let rows = try await pool.query("SELECT decision, count(*) AS n FROM feedback.evidence GROUP BY decision")
         var counts: [String: Int] = [:]
@@ -50,11 +50,11 @@ struct FeedbackFixture {
         return counts
     }
 
-    /// Why what is quarantined is.
-    func doubts() async throws -> Set<String> {
+    /// The distinct reasons of quarantined evidence.
+    func quarantineReasons() async throws -> Set<String> {
         let rows = try await pool.query("SELECT DISTINCT detail FROM feedback.evidence WHERE decision = 'quarantined'")
-        var doubts: Set<String> = []
-        for row in rows { doubts.insert(try row.decode(String.self, at: "detail")) }
-        return doubts
+        var quarantineReasons: Set<String> = []
+        for row in rows { quarantineReasons.insert(try row.decode(String.self, at: "detail")) }
+        return quarantineReasons
     }
 }

@@ -1,16 +1,17 @@
-@testable import HTTP2
 import NIOCore
 import NIOPosix
 
+@testable import HTTP2
+
 extension HTTP2Client {
-    /// The statistics after the event loop's present turn: what led to an answer is counted by then.
+    /// Returns the statistics after the event loop's current pass, which include the last response.
     func settledStatistics() async -> HTTP2ClientStatistics {
-        // Fails only when the event loop is shut down, and then nothing changes any more.
+        // Fails only after the event loop was shut down.
         try? await eventLoop.submit {}.get()
         return statistics
     }
 
-    /// A client whose connections begin with `firstStream`, to see them run out of stream ids.
+    /// Returns a client whose connections start with the stream id `firstStream`.
     static func nearlyExhausted(endpoint: HTTP2Endpoint, firstStream: UInt32) throws -> HTTP2Client {
         try HTTP2Client(
             endpoint: endpoint, configuration: .testing, eventLoopGroup: MultiThreadedEventLoopGroup.singleton,

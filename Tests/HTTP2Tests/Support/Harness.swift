@@ -1,22 +1,23 @@
 import HTTP2
+import HTTP2Server
 import Logging
 import Synchronization
 import TestSupport
 
-/// Quiet unless something is really wrong.
+/// Returns a logger for errors only.
 func testLogger() -> Logger {
     var logger = Logger(label: "http2-tests")
     logger.logLevel = .error
     return logger
 }
 
-/// A client and a server of ours, connected over loopback TLS.
+/// A client and a server connected over loopback TLS.
 struct Harness {
     let server: HTTP2Server
     let client: HTTP2Client
     let events: EventLog
 
-    /// Sends one request with the default deadline of a test.
+    /// Sends one request with a default deadline.
     func send(
         _ path: String = "/", headers: [HTTP2Header] = [], body: [UInt8] = Array("{}".utf8),
         deadline: Duration = .seconds(20)
@@ -26,7 +27,7 @@ struct Harness {
 
     func statistics() async -> HTTP2ClientStatistics { await client.settledStatistics() }
 
-    /// Like `send`, with an error as a value.
+    /// Sends one request and returns its result.
     func outcome(_ path: String, deadline: Duration = .seconds(20)) async -> Result<HTTP2Response, HTTP2Error> {
         do throws(HTTP2Error) {
             return .success(try await send(path, deadline: deadline))
@@ -35,7 +36,7 @@ struct Harness {
         }
     }
 
-    /// Sends `count` requests at once, `/0`, `/1` and so on, and gives their outcomes in that order.
+    /// Sends `count` concurrent requests, `/0`, `/1` and so on, and returns their results in that order.
     func sendMany(_ count: Int, deadline: Duration = .seconds(20)) async -> [Result<HTTP2Response, HTTP2Error>] {
         await withTaskGroup(of: (Int, Result<HTTP2Response, HTTP2Error>).self) { group in
             for index in 0..<count {
@@ -82,7 +83,7 @@ extension TestCertificates {
 }
 
 extension HTTP2ClientConfiguration {
-    /// The defaults with short waits between connections.
+    /// The defaults with short connect intervals.
     static var testing: HTTP2ClientConfiguration {
         var configuration = HTTP2ClientConfiguration()
         configuration.connectInterval = .milliseconds(20)

@@ -1,7 +1,8 @@
 import HTTP2
+import HTTP2Server
 import Synchronization
 
-/// The requests a server got, and how many of them were in its hands at once.
+/// The requests of a server, and the maximum handled at once.
 final class RequestLog: Sendable {
     private struct State {
         var requests: [HTTP2ServerRequest] = []
@@ -15,7 +16,7 @@ final class RequestLog: Sendable {
     var count: Int { state.withLock { $0.requests.count } }
     var peak: Int { state.withLock { $0.peak } }
 
-    /// Notes a request and gives its place in the order of arrival, from 1.
+    /// Records a request and returns its number, from 1.
     @discardableResult
     func begin(_ request: HTTP2ServerRequest) -> Int {
         state.withLock { state in
@@ -30,13 +31,13 @@ final class RequestLog: Sendable {
         state.withLock { $0.active -= 1 }
     }
 
-    /// Forgets the peak, to see the one from now on.
+    /// Resets the peak to the current number.
     func resetPeak() {
         state.withLock { $0.peak = $0.active }
     }
 }
 
-/// What a server reported, in order.
+/// The events of a server, in order.
 final class EventLog: Sendable {
     private let state = Mutex<[HTTP2ServerEvent]>([])
 

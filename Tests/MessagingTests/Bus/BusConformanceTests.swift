@@ -1,15 +1,15 @@
 import AMQP
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Messaging
 
-/// What a stage relies on, asked of every bus: the one in memory must not promise what the real one does not keep.
+/// The behaviour that a stage relies on, tested on RabbitMQ and on the in-memory bus.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct BusConformanceTests {
     @Test(arguments: BusKind.available)
-    func `what is published is delivered whole, in order`(kind: BusKind) async throws {
+    func `messages are delivered with all properties, in order`(kind: BusKind) async throws {
         try await kind.with { bus in
             let properties = AMQPProperties(
                 contentType: "application/octet-stream", contentEncoding: "gzip", messageID: "m", correlationID: "c",
@@ -24,7 +24,7 @@ import Testing
             }
             let answers = try await bus.publish(messages)
             #expect(answers == Array(repeating: .confirmed, count: 50))
-            let consumer = Consumer(bus, prefetch: 100)
+            let consumer = DeliveryCollector(bus, prefetch: 100)
             let taken = try await consumer.wait(for: 50)
             #expect(taken.map(\.body) == messages.map(\.body))
             let first = try #require(taken.first)
@@ -49,10 +49,10 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `no more is lent than the prefetch, and an acknowledgement makes room`(kind: BusKind) async throws {
+    func `the prefetch limits deliveries, and an acknowledgement allows the next`(kind: BusKind) async throws {
         try await kind.with { bus in
             _ = try await bus.publish((1...5).map { .event("\($0)") })
-            let consumer = Consumer(bus, prefetch: 2)
+            let consumer = DeliveryCollector(bus, prefetch: 2)
             let first = try await consumer.wait(for: 2)
             try await eventually { try await bus.ready(in: queue.name) == 3 }
             #expect(consumer.taken.count == 2)
@@ -63,10 +63,10 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `what is given back comes again, marked and counted`(kind: BusKind) async throws {
+    func `a requeued message is redelivered with a delivery count`(kind: BusKind) async throws {
         try await kind.with { bus in
             _ = try await bus.publish([.event("a")])
-            let consumer = Consumer(bus, prefetch: 10)
+            let consumer = DeliveryCollector(bus, prefetch: 10)
             let first = try await consumer.wait(for: 1)
             bus.requeue(first.map(\.tag))
             let second = try await consumer.wait(for: 2)[1]
@@ -79,10 +79,10 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `after a cancel nothing more is lent, and what was lent can still be settled`(kind: BusKind) async throws {
+    func `after a cancel nothing is delivered, and earlier deliveries can be settled`(kind: BusKind) async throws {
         try await kind.with { bus in
             _ = try await bus.publish((1...3).map { .event("\($0)") })
-            let consumer = Consumer(bus, prefetch: 2)
+            let consumer = DeliveryCollector(bus, prefetch: 2)
             let lent = try await consumer.wait(for: 2)
             await consumer.cancel()
             try await consumer.end()
@@ -95,8 +95,7 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `a message in a retry level comes back to its queue, as often as it is sent there`(kind: BusKind) async throws
-    {
+    func `a message returns from a retry level to its queue every time`(kind: BusKind) async throws {
         try await kind.with { bus in
             let handler = ScriptedHandler(each: {
                 $0.inbound.attempt < 4 ? Verdict(.retry(after: .seconds(1), .test)) : .done
@@ -115,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `poison and what is given up on wait in the dead-letter queue of their queue`(kind: BusKind) async throws {
+    func `poison and dead-lettered messages are in the dead-letter queue of their queue`(kind: BusKind) async throws {
         try await kind.with { bus in
             let handler = ScriptedHandler(each: { $0.message == "bad" ? Verdict(.deadLetter(.test)) : .done })
             try await withStage(bus, handler) { _ in
@@ -131,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `connections that break while a stage works lose nothing`(kind: BusKind) async throws {
+    func `connection losses while a stage runs lose no message`(kind: BusKind) async throws {
         try await kind.with { bus in
             let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
             let all = Set((1...600).map(String.init))
@@ -142,7 +141,8 @@ import Testing
                 }
                 try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)) == all }
             }
-            let consumer = Consumer(bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
+            let consumer = DeliveryCollector(
+                bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
             try await eventually { Set(consumer.texts) == all }
             await consumer.cancel()
             #expect(try await bus.ready(in: queue.name) == 0)
@@ -150,9 +150,9 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `ten broken connections during an outage lead to one handling of each message`(kind: BusKind) async throws {
+    func `after ten connection losses during an outage each message is handled once`(kind: BusKind) async throws {
         try await kind.with { bus in
-            let dependency = Dependency(isAway: false)
+            let dependency = Dependency(isUnavailable: false)
             let succeeded = Mutex<[String]>([])
             let handler = ScriptedHandler { batch in
                 try dependency.use()
@@ -162,23 +162,23 @@ import Testing
             try await withStage(bus, handler, policy: .test(prefetch: 50)) { stage in
                 _ = try await bus.publish([.event("first")])
                 try await eventually { succeeded.withLock { $0 } == ["first"] }
-                dependency.goesAway()
+                dependency.fail()
                 _ = try await bus.publish((1...40).map { .event("\($0)") })
-                try await eventually { stage.status.first?.condition == .holding("the dependency") }
+                try await eventually { stage.status.first?.state == .holding("the dependency") }
                 for _ in 1...10 {
                     let before = handler.handled.last?.inbound.delivery.tag.generation
                     try await bus.breakConnections()
-                    // The next connection has delivered: a batch of it was tried.
+                    // A batch of the next connection was tried.
                     try await eventually(within: .seconds(30)) {
                         handler.handled.last?.inbound.delivery.tag.generation != before
                     }
                 }
-                // The batches of older connections are over.
+                // The batches of older connections have ended.
                 let newest = handler.handled.last?.inbound.delivery.tag.generation
                 try await eventually {
                     handler.handled.suffix(20).allSatisfy { $0.inbound.delivery.tag.generation == newest }
                 }
-                dependency.comesBack()
+                dependency.recover()
                 try await eventually(within: .seconds(30)) { Set(succeeded.withLock { $0 }).count == 41 }
                 try await eventually { try await bus.ready(in: queue.name) == 0 }
             }
@@ -187,10 +187,10 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `a rejected delivery is moved to the dead-letter queue by the broker`(kind: BusKind) async throws {
+    func `the broker dead-letters a rejected delivery`(kind: BusKind) async throws {
         try await kind.with { bus in
             _ = try await bus.publish([.event("a")])
-            let consumer = Consumer(bus, prefetch: 1)
+            let consumer = DeliveryCollector(bus, prefetch: 1)
             let taken = try await consumer.wait(for: 1)
             bus.reject(taken.map(\.tag))
             try await eventually { try await bus.ready(in: queue.deadName) == 1 }
@@ -201,11 +201,11 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `twenty-one drains leave every message where it can be handled`(kind: BusKind) async throws {
+    func `twenty-one drains dead-letter no message`(kind: BusKind) async throws {
         try await kind.with { bus in
             _ = try await bus.publish((1...20).map { .event("\($0)") })
             for _ in 1...21 {
-                let stuck = Turnstile()
+                let stuck = CancellableGate()
                 let handler = ScriptedHandler { batch in
                     try await stuck.pass()
                     return batch.map { _ in .done }
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `drains while messages stream in lose none and repeat none`(kind: BusKind) async throws {
+    func `drains under load cause no loss and no duplicate`(kind: BusKind) async throws {
         try await kind.with { bus in
             let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
             for round in 0..<3 {
@@ -240,7 +240,8 @@ import Testing
             try await withStage(bus, handler) { _ in
                 try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)).count == 600 }
             }
-            let consumer = Consumer(bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
+            let consumer = DeliveryCollector(
+                bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
             let all = Set((1...600).map(String.init))
             try await eventually { Set(consumer.texts) == all }
             #expect(consumer.taken.count == 600)

@@ -3,10 +3,10 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
-/// The two buses that the conformance suite holds to one behaviour.
+/// The buses of the conformance suite.
 enum BusKind: String, CaseIterable, CustomTestStringConvertible {
     case memory
     case rabbitMQ
@@ -15,14 +15,14 @@ enum BusKind: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// Runs `body` with a bus on an empty topology of the app `demo`, whose shortest retry level waits 50 ms.
+    /// Runs `body` with a bus on the topology of the app `demo`, whose shortest retry level waits 50 ms.
     func with(_ body: @Sendable (any BusUnderTest) async throws -> Void) async throws {
         switch self {
         case .memory: try await body(InMemoryBus(topology: .quick))
         case .rabbitMQ:
             try await TestBroker.withVirtualHost { url in
                 var configuration = try AMQPConfiguration(url: url, connectionName: "messaging tests")
-                // Some tests keep deliveries in hand on purpose, and some break connections.
+                // Some tests keep deliveries unsettled, and some break connections.
                 configuration.timeouts.drain = .milliseconds(500)
                 configuration.backoff.cap = .milliseconds(500)
                 let settled = configuration
@@ -35,15 +35,15 @@ enum BusKind: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// A bus, and what a test does behind its back.
+/// A bus with extra operations for tests.
 protocol BusUnderTest: MessageBus {
-    /// How many messages of `queue` are waiting; lent ones not counted.
+    /// The number of ready messages in `queue`.
     func ready(in queue: String) async throws -> Int
-    /// Takes one waiting message.
+    /// Takes one ready message.
     func take(from queue: String) async throws -> AMQPMessage?
-    /// Lets the shortest retry level's time pass.
+    /// Lets the delay of the shortest retry level pass.
     func passRetryTime() async throws
-    /// Breaks the connections; they are made again.
+    /// Closes the connections; they reconnect.
     func breakConnections() async throws
 }
 
@@ -54,7 +54,7 @@ extension InMemoryBus: BusUnderTest {
     func breakConnections() { loseConnection() }
 }
 
-/// The real bus on a virtual host of its own.
+/// RabbitMQ on its own virtual host.
 struct RabbitMQ: BusUnderTest, ForwardingBus {
     private let configuration: AMQPConfiguration
     let bus: AMQPBus
@@ -90,7 +90,7 @@ struct RabbitMQ: BusUnderTest, ForwardingBus {
         }
     }
 
-    /// The level's 50 ms pass by themselves.
+    /// The level's 50 ms pass in real time.
     func passRetryTime() {}
 
     func breakConnections() async throws {
@@ -106,9 +106,9 @@ struct RabbitMQ: BusUnderTest, ForwardingBus {
 }
 
 extension Topology {
-    /// The bus of the app `demo`, with a shortest retry level that a test can wait for.
+    /// The topology of the app `demo`, with a short delay in the shortest retry level.
     static var quick: Topology {
-        quick(.undivided(apps: [demo]))
+        quick(.withoutPerAppQueues(apps: [demo]))
     }
 
     static func quick(_ topology: Topology) -> Topology {

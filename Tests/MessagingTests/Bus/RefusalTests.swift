@@ -1,18 +1,18 @@
 import AMQP
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Messaging
 
-/// Messages that the real broker cannot take, and those that are too long for a stage.
+/// Messages above the limits of the broker or of a stage.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct RefusalTests {
     private static func dead(_ bus: any BusUnderTest) async throws -> AMQPMessage {
         try await eventuallySome("the dead letter", within: .seconds(30)) { try await bus.take(from: queue.deadName) }
     }
 
-    @Test func `an outbound above the broker's size limit dead-letters its cause once, and others get through`()
+    @Test func `an outbound above the broker's size limit dead-letters its input only`()
         async throws
     {
         try await BusKind.rabbitMQ.with { bus in
@@ -38,7 +38,7 @@ struct RefusalTests {
         }
     }
 
-    @Test func `a body above the limit is dropped while it is read, and dead-lettered by its headers`() async throws {
+    @Test func `a message with a body above the limit is dead-lettered without its body`() async throws {
         try await BusKind.rabbitMQ.with { bus in
             let handler = ScriptedHandler()
             try await withStage(bus, handler) { _ in
@@ -56,7 +56,7 @@ struct RefusalTests {
         }
     }
 
-    @Test func `an undecodable message whose headers leave no room for a reason is dead-lettered without them`()
+    @Test func `an undecodable message with oversized headers is dead-lettered without them`()
         async throws
     {
         try await BusKind.rabbitMQ.with { bus in

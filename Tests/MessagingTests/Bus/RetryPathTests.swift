@@ -1,13 +1,14 @@
 import AMQP
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
-/// The way back from a retry, on the real broker: another stage cannot use it.
+/// Another stage cannot use a queue's return path, on the real broker.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct RetryPathTests {
-    /// RabbitMQ before version 4 does not check the keys in `CC`, and keeps them from a retry level to `return`.
-    @Test func `a message in another stage's retry, with this queue in its CC header, is dead-lettered unread`()
+    /// RabbitMQ before version 4 does not check the keys in `CC`, and keeps them from a retry level to `return`
+    /// (Shared/Messaging/BrokerFacts.md §1.11).
+    @Test func `a message routed here by a CC header through another stage's retry is dead-lettered`()
         async throws
     {
         try await BusKind.rabbitMQ.with { bus in
@@ -37,7 +38,7 @@ import Testing
             let letter = try #require(try await bus.take(from: queue.deadName))
             #expect(letter.text == "forged")
             #expect(letter.properties.headers[HeaderName.reason]?.text == "wrong-routing-key")
-            // A replay of it would not be another app's event either.
+            // A replay would not become another app's event either.
             #expect(letter.properties.headers[HeaderName.routingKey]?.text == "feedback.outcomes")
         }
     }

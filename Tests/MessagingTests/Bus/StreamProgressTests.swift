@@ -8,19 +8,19 @@ import Testing
 
     private func message(_ offset: Int64, id: String? = nil) -> StreamProgress.Message { .init(offset: offset, id: id) }
 
-    /// The messages that were taken as messages of the same stream.
+    /// For each message, whether it belongs to the same stream.
     private func read(_ messages: StreamProgress.Message..., by progress: inout StreamProgress) -> [Bool] {
-        messages.map { progress.reads($0) }
+        messages.map { progress.record($0) }
     }
 
-    @Test func `at first all that the broker keeps is read`() {
+    @Test func `the first attachment reads from the oldest message`() {
         var progress = StreamProgress()
         #expect(progress.start() == .first)
         #expect(progress.start() == .first)
         #expect(progress.readUntil == nil)
     }
 
-    @Test func `after an interruption it goes on with the last message, whatever any clock says`() {
+    @Test func `after an interruption reading resumes at the last message`() {
         var progress = StreamProgress()
         _ = progress.start()
         #expect(read(message(0), message(1), message(7, id: "a"), by: &progress) == [true, true, true])
@@ -32,7 +32,7 @@ import Testing
         #expect(progress.start() == .offset(8))
     }
 
-    @Test func `messages that the broker keeps no longer are passed over`() {
+    @Test func `expired messages are skipped`() {
         var progress = StreamProgress()
         _ = read(message(7), by: &progress)
         _ = progress.start()
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [(3, "a"), (7, "b")])
-    func `a stream that was declared anew is found out and read from its beginning`(offset: Int64, id: String) {
+    func `a redeclared stream is detected and read from its beginning`(offset: Int64, id: String) {
         var progress = StreamProgress()
         _ = read(message(7, id: "a"), by: &progress)
         #expect(progress.start() == .offset(7))
@@ -48,35 +48,35 @@ import Testing
         #expect(progress.start() == .first)
     }
 
-    @Test func `an attachment that nothing came of is followed by one at the beginning`() {
+    @Test func `an attachment without deliveries is followed by one at the beginning`() {
         var progress = StreamProgress()
         _ = read(message(7), by: &progress)
         #expect([progress.start(), progress.start(), progress.start()] == [.offset(7), .first, .first])
     }
 
-    @Test func `its own mark tells that all until its publishing was read, another's does not`() {
+    @Test func `only the reader's own mark advances the time read`() {
         var progress = StreamProgress()
-        progress.publishes("mine", at: start)
+        progress.willPublish("mine", at: start)
         let isFirst = ["another's", "mine", "mine"].map { mark in
-            let isFirst = progress.reads(mark)
+            let isFirst = progress.recordMark(mark)
             #expect(progress.readUntil == (mark == "mine" ? start : nil))
             return isFirst
         }
         #expect(isFirst == [false, true, false])
     }
 
-    @Test func `a mark that comes late takes nothing back`() {
+    @Test func `a late mark does not move the time back`() {
         var progress = StreamProgress()
-        progress.publishes("1", at: start)
-        progress.publishes("2", at: start + .seconds(1))
-        let isFirst = [progress.reads("2"), progress.reads("1")]
+        progress.willPublish("1", at: start)
+        progress.willPublish("2", at: start + .seconds(1))
+        let isFirst = [progress.recordMark("2"), progress.recordMark("1")]
         #expect(isFirst == [true, false])
         #expect(progress.readUntil == start + .seconds(1))
     }
 
     private func gap(_ messages: StreamProgress.Message..., by progress: inout StreamProgress) -> Bool {
         _ = progress.start()
-        for message in messages { _ = progress.reads(message) }
+        for message in messages { _ = progress.record(message) }
         let gaps = [progress.takeGap(), progress.takeGap()]
         #expect(!gaps[1])
         return gaps[0]

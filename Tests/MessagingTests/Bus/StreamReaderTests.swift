@@ -5,14 +5,14 @@ import Messaging
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
-/// A stream on the real broker: read from its past, to its end, and on.
+/// Reading a stream on the real broker: its past, its end, and new messages.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4)))
 struct StreamReaderTests {
-    /// What a reader was given.
-    private final class Heard: Sendable {
+    /// The bodies that a reader applied.
+    private final class ReceivedTexts: Sendable {
         private let texts = Mutex<[String]>([])
         private let gapCount = Mutex(0)
         var gaps: Int { gapCount.withLock { $0 } }
@@ -31,7 +31,7 @@ struct StreamReaderTests {
         return configuration
     }
 
-    /// A virtual host with the topology.
+    /// Runs `body` with a virtual host that has the topology.
     private static func withBroker(
         _ body: @Sendable (String, AMQPAdministrator) async throws -> Void
     ) async throws {
@@ -52,98 +52,99 @@ struct StreamReaderTests {
     }
 
     private static func withReader(
-        _ url: String, through proxy: FaultProxy? = nil, _ body: @Sendable (StreamReader, Heard) async throws -> Void
+        _ url: String, through proxy: FaultProxy? = nil,
+        _ body: @Sendable (StreamReader, ReceivedTexts) async throws -> Void
     ) async throws {
-        let heard = Heard()
+        let received = ReceivedTexts()
         let publisher = AMQPPublisher(configuration: try configuration(url), logger: .silent)
         let consumer = AMQPConsumer(configuration: try configuration(url, through: proxy), logger: .silent)
         let reader = StreamReader(
             .senderRevocations, service: "test", consumer: consumer, publisher: publisher, logger: .silent,
-            apply: heard.note, onGap: heard.noteGap)
-        try await withServices([publisher, consumer, reader]) { try await body(reader, heard) }
+            apply: received.note, onGap: received.noteGap)
+        try await withServices([publisher, consumer, reader]) { try await body(reader, received) }
     }
 
-    @Test func `when it has caught up it has read everything of before, and goes on`() async throws {
+    @Test func `after catching up a reader has every earlier message and follows`() async throws {
         try await Self.withBroker { url, administrator in
             try await Self.publish(0..<3000, administrator)
-            try await Self.withReader(url) { reader, heard in
+            try await Self.withReader(url) { reader, received in
                 #expect(await reader.caughtUp())
-                #expect(heard.all == (0..<3000).map(String.init))
-                #expect(reader.condition == .following)
+                #expect(received.all == (0..<3000).map(String.init))
+                #expect(reader.status == .following)
                 try await Self.publish(3000..<3100, administrator)
-                try await eventually("the rest comes") { heard.all.count >= 3100 }
-                #expect(heard.all == (0..<3100).map(String.init))
-                #expect(heard.gaps == 0)
+                try await eventually("the rest comes") { received.all.count >= 3100 }
+                #expect(received.all == (0..<3100).map(String.init))
+                #expect(received.gaps == 0)
             }
-            // Reading takes nothing away.
-            try await Self.withReader(url) { reader, heard in
+            // Reading removes nothing.
+            try await Self.withReader(url) { reader, received in
                 #expect(await reader.caughtUp())
-                #expect(heard.all == (0..<3100).map(String.init))
+                #expect(received.all == (0..<3100).map(String.init))
             }
         }
     }
 
-    @Test func `an empty stream is read to its end at once, and followed`() async throws {
+    @Test func `an empty stream is caught up at once and followed`() async throws {
         try await Self.withBroker { url, administrator in
-            try await Self.withReader(url) { reader, heard in
+            try await Self.withReader(url) { reader, received in
                 #expect(await reader.caughtUp())
-                #expect(heard.all == [])
+                #expect(received.all == [])
                 try await Self.publish(0..<3, administrator)
-                try await eventually("they come") { heard.all == ["0", "1", "2"] }
+                try await eventually("the messages") { received.all == ["0", "1", "2"] }
             }
         }
     }
 
-    @Test func `two readers follow each other's marks past, and hear the same`() async throws {
+    @Test func `two readers ignore each other's marks and read the same messages`() async throws {
         try await Self.withBroker { url, administrator in
             try await Self.publish(0..<100, administrator)
-            try await Self.withReader(url) { first, heardFirst in
-                try await Self.withReader(url) { second, heardSecond in
+            try await Self.withReader(url) { first, receivedFirst in
+                try await Self.withReader(url) { second, receivedSecond in
                     let both = await (first.caughtUp(), second.caughtUp())
                     #expect(both == (true, true))
-                    #expect(heardFirst.all == heardSecond.all && heardFirst.all.count == 100)
+                    #expect(receivedFirst.all == receivedSecond.all && receivedFirst.all.count == 100)
                 }
             }
         }
     }
 
-    @Test func `what was published while it was cut off is heard afterwards`() async throws {
+    @Test func `messages published during an interruption are read afterwards`() async throws {
         try await Self.withBroker { url, administrator in
             let proxy = try FaultProxy(target: URLComponents(string: url)?.port ?? 5672)
             defer { proxy.stop() }
             try await Self.publish(0..<50, administrator)
-            try await Self.withReader(url, through: proxy) { reader, heard in
+            try await Self.withReader(url, through: proxy) { reader, received in
                 #expect(await reader.caughtUp())
                 for round in 1...3 {
-                    proxy.holdAnswers()
+                    proxy.holdResponses()
                     try await Self.publish(round * 50..<(round + 1) * 50, administrator)
                     proxy.cut()
-                    proxy.thaw()
-                    try await eventually("round \(round) is heard") { Set(heard.all).count == (round + 1) * 50 }
+                    proxy.resumeTraffic()
+                    try await eventually("round \(round) is received") { Set(received.all).count == (round + 1) * 50 }
                 }
-                try await eventually("it follows again") { reader.condition == .following }
+                try await eventually("it follows again") { reader.status == .following }
                 // Read by number: no clock takes part, and only the last message of each round may come twice.
-                #expect(heard.all.count <= 200 + 3)
-                #expect(heard.gaps == 0)
+                #expect(received.all.count <= 200 + 3)
+                #expect(received.gaps == 0)
             }
         }
     }
 
-    @Test func `a stream that is deleted and declared anew is read from its beginning`() async throws {
+    @Test func `a deleted and redeclared stream is read from its beginning`() async throws {
         try await Self.withBroker { url, administrator in
             try await Self.publish(0..<50, administrator)
-            try await Self.withReader(url) { reader, heard in
+            try await Self.withReader(url) { reader, received in
                 #expect(await reader.caughtUp())
-                #expect(heard.gaps == 0)
+                #expect(received.gaps == 0)
                 try await administrator.deleteQueue("senders.revocations")
-                try await eventually("it notices") {
-                    if case .interrupted = reader.condition { true } else { false }
+                try await eventually("the reader detects the deletion") {
+                    if case .interrupted = reader.status { true } else { false }
                 }
                 try await Topology(apps: []).apply(using: administrator)
                 try await Self.publish(50..<53, administrator)
-                try await eventually("the new ones are heard") { heard.all.suffix(3) == ["50", "51", "52"] }
-                try await eventually("it follows again") { reader.condition == .following }
-                #expect(heard.gaps == 1)
+                try await eventually("the new messages") { received.all.suffix(3) == ["50", "51", "52"] }
+                try await eventually("it follows again") { reader.status == .following }
+                #expect(received.gaps == 1)
             }
         }
     }
@@ -163,21 +164,21 @@ struct StreamReaderTests {
             topology.queues.removeAll { $0.name == "senders.revocations" }
             try await topology.apply(using: administrator)
             try await Self.publish(0..<200, administrator)
-            let isCut = Mutexed()
+            let isCut = Flag()
             try await eventually("the broker has dropped some", within: .seconds(60)) {
-                try await Self.withReader(url) { reader, heard in
+                try await Self.withReader(url) { reader, received in
                     #expect(await reader.caughtUp())
-                    #expect((heard.gaps == 1) == (heard.all.first != "0"))
-                    if heard.gaps == 1 { isCut.set() }
+                    #expect((received.gaps == 1) == (received.all.first != "0"))
+                    if received.gaps == 1 { isCut.set() }
                 }
                 return isCut.isSet
             }
         }
     }
 
-    @Test func `without the stream nothing that depends on it begins, and it is told why`() async throws {
+    @Test func `a dependent service waits for the stream, and the status has the reason`() async throws {
         struct Dependent: Service {
-            let begun: Mutexed
+            let begun: Flag
             func run() async throws {
                 begun.set()
                 try await gracefulShutdown()
@@ -185,29 +186,29 @@ struct StreamReaderTests {
         }
         try await Self.withBroker { url, administrator in
             try await administrator.deleteQueue("senders.revocations")
-            let begun = Mutexed()
+            let begun = Flag()
             try await Self.withReader(url) { reader, _ in
-                try await withServices([AfterReading(reader, Dependent(begun: begun))]) {
-                    try await eventually("it is told") {
-                        guard case .reading(let why?) = reader.condition else { return false }
+                try await withServices([StartAfterCatchUp(reader, Dependent(begun: begun))]) {
+                    try await eventually("the status has the reason") {
+                        guard case .reading(let why?) = reader.status else { return false }
                         return why.contains("senders.revocations")
                     }
                     #expect(!begun.isSet)
                     try await Topology(apps: []).apply(using: administrator)
-                    try await eventually("it begins") { begun.isSet }
+                    try await eventually("the service starts") { begun.isSet }
                 }
-                // Shut down before its turn comes, it does not begin either.
-                let late = Mutexed()
+                // After a shutdown before the end was reached, the service does not start.
+                let late = Flag()
                 try await administrator.deleteQueue("senders.revocations")
                 try await Self.withReader(url) { waiting, _ in
-                    try await withServices([AfterReading(waiting, Dependent(begun: late))]) {}
+                    try await withServices([StartAfterCatchUp(waiting, Dependent(begun: late))]) {}
                 }
                 #expect(!late.isSet)
             }
         }
     }
 
-    private final class Mutexed: Sendable {
+    private final class Flag: Sendable {
         private let value = Mutex(false)
         var isSet: Bool { value.withLock { $0 } }
         func set() { value.withLock { $0 = true } }

@@ -2,21 +2,21 @@ import AMQP
 import Messaging
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
-/// `topology apply` on a broker that an earlier release has set up.
+/// Applying the topology to a broker with an earlier release's topology.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct TopologyMigrationTests {
-    /// How many messages the broker has confirmed.
+    /// Counts the confirmed messages.
     private final class Progress: Sendable {
         private let value = Mutex(0)
         var count: Int { value.withLock { $0 } }
         func advance() { value.withLock { $0 += 1 } }
     }
 
-    /// The bus as releases before declared it: retries by fanout, dead letters direct.
+    /// The topology of earlier releases: fanout retry exchanges and a direct dead-letter exchange.
     private static let former: Topology = {
-        var topology = Topology.quick(.undivided(apps: [demo]))
+        var topology = Topology.quick(.withoutPerAppQueues(apps: [demo]))
         for index in topology.exchanges.indices {
             guard let kind = topology.exchanges[index].formerKind else { continue }
             topology.exchanges[index] = .init(name: topology.exchanges[index].name, kind: kind)
@@ -29,7 +29,7 @@ import Testing
 
     private static let present = Topology.quick(Topology(apps: [demo]))
 
-    @Test func `exchanges get their new kind while a stage publishes, and nothing is lost`() async throws {
+    @Test func `changing exchange types under load loses no message`() async throws {
         try await TestBroker.withVirtualHost { url in
             let configuration = try AMQPConfiguration(url: url, connectionName: "migration tests")
             try await AMQPAdministrator.with(configuration, logger: .quiet) { administrator in
@@ -53,7 +53,7 @@ import Testing
                     }
                     #expect(ids == Set((0..<count).map(String.init)))
                 }
-                // The kinds are the new ones: a declaration with the former kind is refused.
+                // The exchanges have the new types: a declaration with the former type is refused.
                 for exchange in Self.present.exchanges {
                     guard let former = exchange.formerKind else { continue }
                     let error = await #expect(throws: AMQPError.self) {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `events go to their app's queue from then on, and none is without a queue in between`() async throws {
+    @Test func `moving events to per-app queues leaves no event without a queue`() async throws {
         try await TestBroker.withVirtualHost { url in
             let configuration = try AMQPConfiguration(url: url, connectionName: "migration tests")
             try await AMQPAdministrator.with(configuration, logger: .quiet) { administrator in
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    /// Publishes each message as a retry and as a dead letter until the broker has taken both.
+    /// Publishes each message as a retry and as a dead letter until both are confirmed.
     private static func publish(
         _ count: Int, on bus: any MessageBus, _ confirmed: @escaping @Sendable () -> Void
     ) async throws {
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange that differs in another way is refused, and left as it is`() async throws {
+    @Test func `an exchange with another difference is refused and unchanged`() async throws {
         try await TestBroker.withVirtualHost { url in
             let configuration = try AMQPConfiguration(url: url, connectionName: "migration tests")
             try await AMQPAdministrator.with(configuration, logger: .quiet) { administrator in

@@ -2,8 +2,8 @@ import AMQP
 import Logging
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
 struct TopologyOnBrokerTests {
@@ -16,7 +16,7 @@ struct TopologyOnBrokerTests {
         }
     }
 
-    @Test func `an applied topology verifies, and applying it again changes nothing`() async throws {
+    @Test func `applying a topology is idempotent and verifies`() async throws {
         try await withAdministrator { administrator in
             let before = try await topology.verify(using: administrator)
             #expect(before.count == topology.exchanges.count + topology.queues.count)
@@ -26,7 +26,7 @@ struct TopologyOnBrokerTests {
         }
     }
 
-    @Test func `what is missing is named with what to do`() async throws {
+    @Test func `missing objects are named with the command that creates them`() async throws {
         try await withAdministrator { administrator in
             try await topology.apply(using: administrator)
             try await administrator.deleteQueue("rules.events.dead")
@@ -37,8 +37,8 @@ struct TopologyOnBrokerTests {
         }
     }
 
-    /// The policy itself, and then the same with a shorter time: queues are taken as they are, those of before too.
-    @Test func `dead letters go when they are old, and what waits to be worked off never`() async throws {
+    /// First with the policy's TTL, then with a shorter one. The policy applies to existing queues.
+    @Test func `the policy expires dead letters and no other messages`() async throws {
         try await TestBroker.withVirtualHost { url in
             let host = String(url.split(separator: "/").last ?? "")
             let policy = Topology.deadLetters
@@ -68,7 +68,7 @@ struct TopologyOnBrokerTests {
                     let message = AMQPMessage(exchange: exchange, routingKey: key, body: [1])
                     #expect(try await administrator.publish(message) == .confirmed)
                 }
-                try await eventually("an end of the dead letter") {
+                try await eventually("the expiry of the dead letter") {
                     try await administrator.queueStatus("rules.events.dead")?.messages == 0
                 }
                 #expect(try await administrator.queueStatus("rules.events")?.messages == 1)
@@ -76,7 +76,7 @@ struct TopologyOnBrokerTests {
         }
     }
 
-    @Test func `a queue that is there with other arguments is refused, and left as it is`() async throws {
+    @Test func `a queue with other arguments is refused and unchanged`() async throws {
         try await withAdministrator { administrator in
             try await administrator.declareQueue(name: "rules.events", arguments: ["x-queue-type": "quorum"])
             let error = await #expect(throws: AMQPError.self) { try await topology.apply(using: administrator) }
@@ -87,18 +87,18 @@ struct TopologyOnBrokerTests {
 }
 
 @Suite struct TopologyPartTests {
-    @Test func `a stage verifies what is its own and what takes its messages, and nothing else`() {
-        let part = Topology(apps: [demo]).part(consuming: [.rulesEvents], publishingTo: [.notifications])
+    @Test func `a stage verifies its own queues and the queues bound to its exchanges`() {
+        let part = Topology(apps: [demo]).subset(consuming: [.rulesEvents], publishingTo: [.notifications])
         #expect(Set(part.exchanges.map(\.name)).isSuperset(of: ["notifications", "dead", "return", "retry.5s"]))
         #expect(!part.exchanges.contains { $0.name == "pushes" })
         let work = part.queues.map(\.name).filter { !$0.hasPrefix("retry.") }
-        let takers = ["interactive", "bulk"].flatMap { lane in
+        let boundQueues = ["interactive", "bulk"].flatMap { lane in
             ["token-registry.notifications.\(lane)", "token-registry.notifications.\(lane).app.demo"]
         }
         let exchanges = ["notifications.by-app", "notifications.other-apps"]
         #expect(Set(part.exchanges.map(\.name)).isSuperset(of: exchanges))
-        #expect(Set(work) == Set(["rules.events", "rules.events.dead", "senders.revocations"] + takers))
-        let sender = Topology(apps: [demo]).part(consuming: [], publishingTo: [], reading: [.senderRevocations])
+        #expect(Set(work) == Set(["rules.events", "rules.events.dead", "senders.revocations"] + boundQueues))
+        let sender = Topology(apps: [demo]).subset(consuming: [], publishingTo: [], reading: [.senderRevocations])
         #expect(sender.queues.contains { $0.name == "senders.revocations" })
         #expect(sender.exchanges.contains { $0.name == "marks" } && !part.exchanges.contains { $0.name == "marks" })
     }

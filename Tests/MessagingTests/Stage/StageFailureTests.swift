@@ -3,15 +3,15 @@ import Logging
 import Messaging
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
-/// What becomes of messages when the handler, or what it depends on, fails.
+/// Failures of the handler and of its dependencies.
 @Suite(.timeLimit(.minutes(1))) struct StageFailureTests {
     private struct Bug: Error {}
     private let bus = InMemoryBus(apps: [demo])
 
-    @Test func `one message that fails is isolated, and its batch is done without it`() async throws {
+    @Test func `a failing message is isolated from its batch`() async throws {
         let handler = ScriptedHandler { batch in
             if batch.contains(where: { $0.message == "bad" }) { throw Bug() }
             return batch.map { _ in .done }
@@ -25,22 +25,22 @@ import Testing
         #expect(Set(handler.batches.filter { $0.count == 1 }.flatMap { $0 }).contains("bad"))
     }
 
-    @Test func `one message of sixty-four is found in a few calls, and is handled alone when it comes again`()
+    @Test func `a failing message of sixty-four is isolated in a few calls and handled alone on its next attempt`()
         async throws
     {
         let texts = (1...64).map { $0 == 41 ? "bad" : "\($0)" }
-        let turnstile = Turnstile()
+        let gate = CancellableGate()
         let handler = ScriptedHandler { batch in
-            if batch[0].message == "first" { try await turnstile.pass() }
+            if batch[0].message == "first" { try await gate.pass() }
             if batch.contains(where: { $0.message == "bad" }) { throw Bug() }
             return batch.map { _ in .done }
         }
         bus.event("first")
         try await withStage(bus, handler, policy: .test(batchSize: 64, prefetch: 200, concurrentBatches: 1)) { _ in
-            try await eventually { turnstile.waiting == 1 && bus.consumers(of: queue.name) == [200] }
+            try await eventually { gate.waiting == 1 && bus.consumers(of: queue.name) == [200] }
             bus.send(texts)
             try await eventually { bus.unsettled(in: queue.name) == 65 }
-            turnstile.open()
+            gate.open()
             try await eventually { bus.isSettled(queue.name) }
             #expect(handler.batches.count <= 25)
             #expect(handler.batches.count { $0.contains("bad") } <= 10)
@@ -55,8 +55,7 @@ import Testing
         #expect(handler.handled.count { $0.message == "1" } <= 2)
     }
 
-    @Test func `a batch holds no more weight than the policy allows, unless one message alone is heavier`() async throws
-    {
+    @Test func `a batch stays within the weight limit, except for a single heavier message`() async throws {
         let handler = WeighingHandler()
         bus.event("1")
         var policy = StagePolicy.test(batchSize: 10, concurrentBatches: 1)
@@ -70,10 +69,10 @@ import Testing
         #expect(handler.batches.flatMap { $0 }.sorted() == [1, 1, 4, 4, 4, 5, 5, 50])
     }
 
-    @Test func `twenty-one drains of a handler that never finishes use up no delivery limit`() async throws {
+    @Test func `twenty-one drains of a hanging handler do not reach the delivery limit`() async throws {
         for number in 1...40 { bus.event("\(number)") }
         for _ in 1...21 {
-            let stuck = Turnstile()
+            let stuck = CancellableGate()
             let handler = ScriptedHandler { batch in
                 try await stuck.pass()
                 return batch.map { _ in .done }
@@ -85,7 +84,7 @@ import Testing
         #expect(bus.messages(in: queue.deadName).isEmpty)
         let left = bus.texts(in: queue.name) + bus.texts(in: "retry.5s")
         #expect(left.sorted() == (1...40).map(String.init).sorted())
-        // A push that may be sent only once is in doubt, also when its copy comes back.
+        // A copy keeps the redelivered flag, which matters for pushes that may be sent only once.
         bus.expireRetries()
         let handler = ScriptedHandler()
         try await withStage(bus, handler) { _ in
@@ -95,7 +94,7 @@ import Testing
         #expect(handler.handled.allSatisfy { $0.inbound.attempt == 1 })
     }
 
-    @Test func `a message that always fails is kept for a person after its last attempt`() async throws {
+    @Test func `a message that always fails is dead-lettered after its last attempt`() async throws {
         let handler = ScriptedHandler { _ in throw Bug() }
         try await withStage(bus, handler) { _ in
             bus.event("bad")
@@ -110,7 +109,7 @@ import Testing
         #expect(handler.handled.count == 8)
     }
 
-    @Test(arguments: [0, 1, 3]) func `a wrong number of verdicts settles nothing by guess`(count: Int) async throws {
+    @Test(arguments: [0, 1, 3]) func `a wrong number of verdicts settles nothing`(count: Int) async throws {
         let handler = ScriptedHandler { batch in
             batch.count == 2 ? Array(repeating: .done, count: count) : batch.map { _ in .done }
         }
@@ -125,7 +124,7 @@ import Testing
         #expect(bus.published.isEmpty)
     }
 
-    @Test func `an outage holds the batch, counts no attempt, and shows`() async throws {
+    @Test func `an outage holds the batch, counts no attempt, and is reported`() async throws {
         let dependency = Dependency()
         let handler = ScriptedHandler { batch in
             try dependency.use()
@@ -134,21 +133,21 @@ import Testing
         let log = CapturingLogger()
         try await withStage(bus, handler, policy: .test(prefetch: 20), logger: log.logger) { stage in
             for number in 1...100 { bus.event("\(number)") }
-            try await eventually { stage.status.first?.condition == .holding("the dependency") }
+            try await eventually { stage.status.first?.state == .holding("the dependency") }
             try await eventually { handler.batches.count > 20 }
             #expect(bus.unsettled(in: queue.name) <= 21)
             #expect(log.lines.filter { $0.level == .warning }.count == 1)
-            dependency.comesBack()
+            dependency.recover()
             try await eventually { bus.isSettled(queue.name) }
-            try await eventually { stage.status.first?.condition == .consuming }
+            try await eventually { stage.status.first?.state == .consuming }
         }
         #expect(handler.handled.allSatisfy { $0.inbound.attempt == 1 })
         #expect(bus.published.isEmpty)
         #expect(Set(handler.handled.map(\.message)).count == 100)
     }
 
-    @Test func `an outage in the middle of an isolated batch repeats nothing that is settled`() async throws {
-        let dependency = Dependency(isAway: false)
+    @Test func `an outage while a batch is halved repeats no settled message`() async throws {
+        let dependency = Dependency(isUnavailable: false)
         let third = Mutex(true)
         let handler = ScriptedHandler { batch in
             if batch.count > 1 { throw Bug() }
@@ -157,7 +156,7 @@ import Testing
                     defer { first = false }; return first
                 })
             {
-                throw Outage("the dependency", underlying: Dependency.Away())
+                throw Outage("the dependency", underlying: Dependency.Unavailable())
             }
             try dependency.use()
             return batch.map { _ in .done }
@@ -171,13 +170,13 @@ import Testing
         #expect(bus.messages(in: "retry.5s").isEmpty)
     }
 
-    @Test func `a message that kills the process is found out, and takes no neighbour along`() async throws {
-        // Each round is a process: it dies of `killer`, and all it had in hand goes back.
+    @Test func `a message that crashes the process is dead-lettered alone`() async throws {
+        // Each round is a process: it crashes on `killer`, and all its unsettled messages are requeued.
         for number in 1...40 { bus.event(number == 25 ? "killer" : "\(number)") }
         var rounds = 0
         while !bus.isSettled(queue.name), rounds < 60 {
             rounds += 1
-            let died = Turnstile()
+            let died = CancellableGate()
             let handler = ScriptedHandler { batch in
                 if batch.contains(where: { $0.message == "killer" }) {
                     try await died.pass()

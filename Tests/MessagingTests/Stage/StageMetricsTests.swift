@@ -2,14 +2,14 @@ import AMQP
 import CoreMetrics
 import MetricsTestKit
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Messaging
 
-/// The numbers operators rely on, by their names in the contract table.
+/// The metrics that operators rely on, by their documented names.
 @Suite(.timeLimit(.minutes(1))) struct StageMetricsTests {
-    @Test func `every settled message is counted by what became of it and why`() async throws {
+    @Test func `every settled message is counted by disposition and reason`() async throws {
         let bus = InMemoryBus(apps: [demo])
         let metrics = TestMetrics()
         bus.answer(publishesTo: .notifications, with: [.nacked])
@@ -46,7 +46,7 @@ import Testing
         #expect(!time.values.isEmpty)
     }
 
-    @Test func `an outage raises its gauge, and lowers it when it is over`() async throws {
+    @Test func `the outage gauge is 1 during an outage and 0 afterwards`() async throws {
         let bus = InMemoryBus(apps: [demo])
         let metrics = TestMetrics()
         let dependency = Dependency()
@@ -58,9 +58,9 @@ import Testing
         try await withMetrics(metrics) {
             try await withStage(bus, handler) { _ in
                 bus.event("a")
-                // The gauge is made with the first report.
+                // The gauge is created with the first report.
                 try await eventually { (try? metrics.expectGauge(MetricName.outage, labels))?.lastValue == 1 }
-                dependency.comesBack()
+                dependency.recover()
                 try await eventually { bus.isSettled(queue.name) }
                 try await eventually { (try? metrics.expectGauge(MetricName.outage, labels))?.lastValue == 0 }
             }

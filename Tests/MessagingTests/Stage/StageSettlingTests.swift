@@ -2,15 +2,15 @@ import AMQP
 import Logging
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
-/// What becomes of a message, by its verdict.
+/// Settlement by verdict.
 @Suite(.timeLimit(.minutes(1))) struct StageSettlingTests {
     private let bus = InMemoryBus(apps: [demo])
     private let next = "token-registry.notifications.interactive"
 
-    @Test func `what is done is acknowledged, and what it led to is on the bus`() async throws {
+    @Test func `a done message is acknowledged and its outbound is published`() async throws {
         let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
         try await withStage(bus, handler) { _ in
             for number in 1...25 { bus.event("\(number)") }
@@ -23,7 +23,7 @@ import Testing
         #expect(sent.headers[HeaderName.traceparent] == "00-1-2-01")
     }
 
-    @Test func `nothing is settled before what it led to is confirmed`() async throws {
+    @Test func `a message is settled after its outbound is confirmed`() async throws {
         bus.holdConfirms(true)
         let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
         try await withStage(bus, handler) { _ in
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `a nacked publish is tried again, and only then its cause is settled`() async throws {
+    @Test func `a nacked outbound is published again before its input is settled`() async throws {
         bus.answer(publishesTo: .notifications, with: [.nacked, .nacked, .nacked])
         let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
         try await withStage(bus, handler) { _ in
@@ -46,7 +46,7 @@ import Testing
         #expect(handler.batches == [["a"]])
     }
 
-    @Test func `a stage that may not repeat itself tries an unroutable publish until it has a way, and names it`()
+    @Test func `without unroutable rounds an unroutable outbound is published until it is routed`()
         async throws
     {
         let log = CapturingLogger()
@@ -65,7 +65,7 @@ import Testing
         #expect(bus.texts(in: next) == ["a"])
     }
 
-    @Test func `apps without a topology hold up nobody, and lose nothing`() async throws {
+    @Test func `an app without topology does not block others and loses nothing`() async throws {
         let log = CapturingLogger()
         let way = Topology.Binding(exchange: "notifications", queue: next, routingKey: "late")
         let handler = ScriptedHandler { batch in
@@ -84,7 +84,7 @@ import Testing
             let line = try #require(log.lines.first { $0.metadata["reason"] == "outbound-unroutable" })
             #expect(line.level == .error)
             #expect(line.metadata["detail"]?.description.contains("routing key late") == true)
-            // Far more often than a message is attempted.
+            // More often than the attempt limit.
             for _ in 1...20 {
                 bus.expireRetries()
                 try await eventually { bus.isSettled(queue.name) && bus.messages(in: "retry.5s").count == 10 }
@@ -97,13 +97,13 @@ import Testing
         #expect(bus.messages(in: queue.deadName).isEmpty)
     }
 
-    @Test func `what several messages led to together is published once, and all of them wait for it`() async throws {
+    @Test func `a shared outbound is published once, and all its inputs wait for it`() async throws {
         let handler = ScriptedHandler { batch in
             let shared = Outbound.notification("shared", routingKey: "late")
             return batch.map { .done($0.message == "b" ? [.notification("own"), shared] : [shared]) }
         }
         try await withStage(bus, handler, policy: .test(batchSize: 3, unroutableRounds: nil)) { _ in
-            // The first message of all is handled alone.
+            // The first message of a stage is handled alone.
             bus.event("first")
             try await eventually { handler.handled.count == 1 }
             for text in ["a", "b", "c"] { bus.event(text) }
@@ -115,7 +115,7 @@ import Testing
         #expect(bus.texts(in: next).sorted() == ["own", "shared", "shared"])
     }
 
-    @Test func `a message stuck on its way out does not keep its batch from being settled`() async throws {
+    @Test func `a message with an unroutable outbound does not block its batch`() async throws {
         let handler = ScriptedHandler { batch in
             batch.map {
                 $0.message == "stuck"
@@ -133,7 +133,7 @@ import Testing
         #expect(bus.texts(in: queue.name) == ["stuck"])
     }
 
-    @Test func `a retry waits in its level and comes back as it was, one attempt later`() async throws {
+    @Test func `a retry returns unchanged from its level as the next attempt`() async throws {
         let handler = ScriptedHandler(each: {
             $0.inbound.attempt < 3 ? Verdict(.retry(after: .seconds(20), .test)) : .done
         })
@@ -160,7 +160,7 @@ import Testing
         #expect(last.firstSeen == handler.handled[0].inbound.firstSeen)
     }
 
-    @Test func `only a remainder is tried again`() async throws {
+    @Test func `a retry with a remainder repeats only the remainder`() async throws {
         let handler = ScriptedHandler(each: {
             $0.inbound.attempt == 1
                 ? Verdict(.retry(after: .seconds(1), .test), remainder: Array("rest".utf8)) : .done
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `after the last attempt a message is kept for a person`() async throws {
+    @Test func `after the last attempt a message is dead-lettered`() async throws {
         let handler = ScriptedHandler(each: { _ in Verdict(.retry(after: .seconds(1), .test)) })
         try await withStage(bus, handler) { _ in
             bus.event("a")
@@ -188,7 +188,7 @@ import Testing
         #expect(headers[HeaderName.detail]?.text?.contains("test-reason") == true)
     }
 
-    @Test func `a dead letter says why and where from`() async throws {
+    @Test func `a dead letter has its reason and its origin`() async throws {
         let handler = ScriptedHandler(each: { _ in Verdict(.deadLetter(.test)) })
         try await withStage(bus, handler) { _ in
             bus.event("a", properties: AMQPProperties(expiration: "1"))
@@ -201,7 +201,7 @@ import Testing
         #expect(headers[HeaderName.routingKey]?.text == "demo.happened")
     }
 
-    @Test func `what is discarded leaves nothing behind`() async throws {
+    @Test func `a discarded message publishes nothing`() async throws {
         let handler = ScriptedHandler(each: { _ in Verdict(.discard(.test)) })
         try await withStage(bus, handler) { _ in
             bus.event("a")
@@ -210,7 +210,7 @@ import Testing
         #expect(bus.published.isEmpty)
     }
 
-    @Test func `poison is dead-lettered alone and its batch goes on without it`() async throws {
+    @Test func `poison is dead-lettered alone`() async throws {
         let handler = ScriptedHandler()
         for text in ["a", "poison", "b"] { bus.event(text) }
         try await withStage(bus, handler) { _ in

@@ -7,7 +7,7 @@ import PushProtocol
 let demo = AppID(rawValue: "demo")!
 let queue = WorkQueue.rulesEvents
 
-/// A delivery as the broker makes it, with the tag `value`.
+/// A delivery with the tag `value`.
 func delivery(
     _ value: UInt64, redelivered: Bool = false, returns: Int64? = nil, exchange: String = "events",
     routingKey: String = "demo.happened", properties: AMQPProperties = .init(), body: String = "{}",
@@ -33,7 +33,7 @@ extension Reason {
 }
 
 extension Outbound {
-    /// Something for the queue `token-registry.notifications.interactive`.
+    /// An outbound for the queue `token-registry.notifications.interactive`.
     static func notification(_ text: String, routingKey: String = "interactive.demo") -> Outbound {
         Outbound(
             exchange: .notifications, routingKey: routingKey, messageID: "out-\(text)", type: "test",

@@ -6,19 +6,20 @@ import ServiceLifecycle
 import TestSupport
 
 extension StagePolicy {
-    /// Quick to give up waiting, so that no test does.
+    /// A policy with short waits.
     static func test(
         batchSize: Int = 10, prefetch: UInt16 = 20, concurrentBatches: Int = 2,
         unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(60)
     ) -> StagePolicy {
         StagePolicy(
-            batchSize: batchSize, batchAge: .milliseconds(2), prefetch: prefetch, concurrentBatches: concurrentBatches,
+            batchSize: batchSize, batchLinger: .milliseconds(2), prefetch: prefetch,
+            concurrentBatches: concurrentBatches,
             unroutableRounds: unroutableRounds, drainDeadline: drainDeadline,
             backoff: Backoff(base: .milliseconds(1), cap: .milliseconds(5)))
     }
 }
 
-/// Runs a stage while `body` does, then drains it and waits until it has returned.
+/// Runs a stage during `body`, then drains it and waits for its end.
 func withStage(
     _ bus: any MessageBus, _ handler: some StageHandler, queues: [WorkQueue] = [queue], policy: StagePolicy = .test(),
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -34,16 +35,16 @@ extension InMemoryBus {
         send(to: "events", "demo.happened", Array(text.utf8), properties: properties)
     }
 
-    /// Publishes events of the app `demo`, one after the other.
+    /// Publishes events of the app `demo` in order.
     func send(_ texts: [String]) { for text in texts { event(text) } }
 
     func texts(in queue: String) -> [String] { messages(in: queue).map(\.text) }
 
-    /// Whether nothing of `queue` is waiting or in hand.
+    /// Whether no message of `queue` is ready or unsettled.
     func isSettled(_ queue: String) -> Bool { messages(in: queue).isEmpty && unsettled(in: queue) == 0 }
 }
 
-/// Runs `stage` while `body` does; `body` may shut it down and watch.
+/// Runs `stage` during `body`, which may shut it down.
 func withRunning(
     _ stage: some Service, _ body: (_ shutDown: @Sendable () async -> Void) async throws -> Void
 ) async throws {

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import Messaging
 
-/// A handler whose messages are texts, and which does what the test says. `poison` cannot be decoded.
+/// A handler of text messages that runs a script of the test. `poison` cannot be decoded.
 final class ScriptedHandler: StageHandler {
     typealias Script = @Sendable ([Delivery<String>]) async throws -> [Verdict]
 
@@ -13,15 +13,15 @@ final class ScriptedHandler: StageHandler {
 
     init(_ script: @escaping Script) { self.script = script }
 
-    /// Every message is done.
+    /// Returns `done` for every message.
     convenience init() { self.init { $0.map { _ in .done } } }
 
-    /// One verdict a message.
+    /// Calls `verdict` for each message.
     convenience init(each verdict: @escaping @Sendable (Delivery<String>) throws -> Verdict) {
         self.init { try $0.map(verdict) }
     }
 
-    /// The batches as they came, failed ones included.
+    /// All batches in order, including failed ones.
     var batches: [[String]] { calls.withLock { $0.map { $0.map(\.message) } } }
     var handled: [Delivery<String>] { calls.withLock { $0.flatMap { $0 } } }
 
@@ -37,7 +37,7 @@ final class ScriptedHandler: StageHandler {
     }
 }
 
-/// A handler of numbers, each of which is its weight.
+/// A handler of numbers; each number is its weight.
 final class WeighingHandler: StageHandler {
     private let calls = Mutex<[[Int]]>([])
 
@@ -56,25 +56,25 @@ final class WeighingHandler: StageHandler {
     }
 }
 
-/// Something that is away until it comes back.
+/// A dependency that can be unavailable.
 final class Dependency: Sendable {
-    struct Away: Error {}
+    struct Unavailable: Error {}
 
-    private let isAway: Mutex<Bool>
+    private let isUnavailable: Mutex<Bool>
 
-    init(isAway: Bool = true) { self.isAway = Mutex(isAway) }
+    init(isUnavailable: Bool = true) { self.isUnavailable = Mutex(isUnavailable) }
 
-    func goesAway() { isAway.withLock { $0 = true } }
+    func fail() { isUnavailable.withLock { $0 = true } }
 
-    func comesBack() { isAway.withLock { $0 = false } }
+    func recover() { isUnavailable.withLock { $0 = false } }
 
     func use() throws {
-        if isAway.withLock({ $0 }) { throw Outage("the dependency", underlying: Away()) }
+        if isUnavailable.withLock({ $0 }) { throw Outage("the dependency", underlying: Unavailable()) }
     }
 }
 
-/// Holds whoever comes until it is opened. Obeys cancellation.
-final class Turnstile: Sendable {
+/// Suspends callers until it is opened. Supports cancellation.
+final class CancellableGate: Sendable {
     private let state = Mutex((isOpen: false, waiting: 0))
 
     var waiting: Int { state.withLock { $0.waiting } }
@@ -88,8 +88,8 @@ final class Turnstile: Sendable {
     }
 }
 
-/// What a handler can call back into, set after both exist.
-final class Reference: Sendable {
+/// A callback for a handler, set after both exist.
+final class PauseCallback: Sendable {
     private let action = Mutex<(@Sendable () async -> Void)?>(nil)
 
     func set(_ new: @escaping @Sendable () async -> Void) { action.withLock { $0 = new } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ProviderSimulator
 
-/// Broadcast channels (push-protocols A.11).
+/// Broadcast channels (ProviderFacts.md §A.11).
 @Suite struct APNsChannelTests {
     static let path = "/1/apps/\(Fixture.bundle)/channels"
     static let requestID = "323e4567-e89b-12d3-a456-426614174000"
@@ -11,11 +11,11 @@ import Testing
     static func ask(
         _ simulator: Simulator, _ method: String, _ path: String = path, channel: String? = nil, _ body: String = "",
         _ headers: [Header] = []
-    ) -> Answer? {
+    ) -> ReceivedResponse? {
         var all = [Header("authorization", Fixture.authorization), Header("apns-request-id", requestID)] + headers
         if let channel { all.append(Header("apns-channel-id", channel)) }
-        return Answer(
-            simulator.answerAPNs(
+        return ReceivedResponse(
+            simulator.respondAPNs(
                 ProviderRequest(
                     connection: 1, stream: 1, method: method, path: path, headers: all, body: Array(body.utf8),
                     receivedAt: Fixture.now), in: .development))
@@ -27,7 +27,7 @@ import Testing
         return try #require(answer?.headers["apns-channel-id"])
     }
 
-    static func ask(_ simulator: Simulator, _ method: String, body: String) -> Answer? {
+    static func ask(_ simulator: Simulator, _ method: String, body: String) -> ReceivedResponse? {
         ask(simulator, method, path, channel: nil, body)
     }
 
@@ -35,7 +35,7 @@ import Testing
 
     static func send(
         _ simulator: Simulator, _ channel: String?, expiration: String? = "0", _ body: String = update
-    ) -> Answer? {
+    ) -> ReceivedResponse? {
         var headers = [Header("apns-push-type", "liveactivity"), Header("apns-priority", "10")]
         if let expiration { headers.append(Header("apns-expiration", expiration)) }
         return ask(simulator, "POST", "/4/broadcasts/apps/\(Fixture.bundle)", channel: channel, body, headers)
@@ -54,14 +54,14 @@ import Testing
         #expect(Self.ask(simulator, "GET", channel: channel)?.reason == "ChannelNotRegistered")
     }
 
-    @Test func `a broadcast is taken, told in the log, and scripted like a push`() throws {
+    @Test func `a broadcast is accepted, logged and scripted like a push`() throws {
         let simulator = Fixture.simulator()
         let channel = try Self.create(simulator)
         let sent = Self.send(simulator, channel)
         #expect(sent?.status == 200 && sent?.headers["apns-request-id"] == Self.requestID)
         #expect(sent?.headers["apns-unique-id"] != nil)
         let entry = simulator.log.requests(of: .apns).last
-        #expect(entry?.verdict.isDelivered == true && entry?.verdict.app == Fixture.bundle)
+        #expect(entry?.response.isDelivered == true && entry?.response.app == Fixture.bundle)
         #expect(simulator.log.phones.isEmpty, "a channel is no phone")
         try simulator.play(#"{"provider":"apns","token":"\#(channel)","status":429,"count":1}"#)
         #expect(Self.send(simulator, channel)?.status == 429)
@@ -69,7 +69,7 @@ import Testing
         #expect(Self.send(simulator, channel)?.status == 503)
     }
 
-    @Test func `what is wrong is refused in Apple's words`() throws {
+    @Test func `invalid channel requests get Apple's reasons`() throws {
         let simulator = Fixture.simulator()
         let kept = try Self.create(simulator)
         let transient = try Self.create(simulator, policy: 0)
@@ -92,7 +92,7 @@ import Testing
         #expect(other?.status == 403 && other?.reason == "TopicMismatch")
     }
 
-    @Test func `base64 is as RFC 4648 writes it`() {
+    @Test func `base64 follows RFC 4648`() {
         for (text, encoded) in [("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
             #expect(Base64.text(of: Array(text.utf8)) == encoded && Base64.isText(encoded))
         }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import ProviderSimulator
 
-/// Every check of the table with what it takes and what it refuses.
+/// Every check with an accepted and a rejected push.
 @Suite struct APNsCheckTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let check: String
-        /// `nil` for a push that is taken.
+        /// `nil` for an accepted push.
         let reason: APNsReason?
         let what: String
         let change: @Sendable (inout PushDraft) -> Void
@@ -56,7 +56,7 @@ import Testing
         Case("collapse id", .badCollapseID, "33 characters of 2 bytes") {
             $0["apns-collapse-id"] = String(repeating: "é", count: 33)
         },
-        Case("authorization", nil, "a good provider token") { _ in },
+        Case("authorization", nil, "a valid provider token") { _ in },
         Case("authorization", .missingProviderToken, "none") { $0["authorization"] = nil },
         Case("authorization", .invalidProviderToken, "another scheme") { $0["authorization"] = "basic eA==" },
         Case("topic", nil, "a bundle id that ends like a suffix") { $0["apns-topic"] = "com.example.voip" },
@@ -71,7 +71,7 @@ import Testing
             $0["apns-priority"] = "5"
         },
         Case("background priority", .badPriority, "10") { $0.type("background", #"{"aps":{"content-available":1}}"#) },
-        Case("background priority", .badPriority, "none, which means 10") {
+        Case("background priority", .badPriority, "absent, which means 10") {
             $0.type("background", #"{"aps":{"content-available":1}}"#)
             $0["apns-priority"] = nil
         },
@@ -86,7 +86,7 @@ import Testing
         Case("token", nil, "upper case") { $0.path = "/3/device/\(Fixture.token.uppercased())" },
         Case("token", .badDeviceToken, "not hexadecimal") { $0.path = "/3/device/zz01" },
         Case("token", .badDeviceToken, "odd length") { $0.path = "/3/device/012" },
-        Case("token", .badDeviceToken, "of zeros alone") {
+        Case("token", .badDeviceToken, "all zeros") {
             $0.path = "/3/device/" + String(repeating: "0", count: 64)
         },
         Case("registration", nil, "unknown tokens are good") { $0.path = "/3/device/aa" },
@@ -94,16 +94,16 @@ import Testing
         Case("registration", .deviceTokenNotForTopic, "of another topic") { $0.path = "/3/device/cc" },
     ]
 
-    @Test(arguments: cases) func `a push is taken or refused with its reason`(_ one: Case) {
+    @Test(arguments: cases) func `a push is accepted or rejected with its reason`(_ one: Case) {
         let simulator = Fixture.simulator()
-        simulator.world.registrations.register("bb", .init(environment: .development, topic: nil))
-        simulator.world.registrations.register("cc", .init(environment: nil, topic: "com.example.app.voip"))
+        simulator.state.pinnedTokens.register("bb", .init(environment: .development, topic: nil))
+        simulator.state.pinnedTokens.register("cc", .init(environment: nil, topic: "com.example.app.voip"))
         let answer = simulator.push(.production, one.change)
         #expect(answer?.status == one.reason?.status ?? 200)
         #expect(answer?.reason == one.reason?.rawValue)
     }
 
-    @Test func `every check of the table has a case that passes and one that fails`() {
+    @Test func `every check has a passing and a failing case`() {
         for check in APNsCheck.all {
             let own = Self.cases.filter { $0.check == check.name }
             #expect(own.contains { $0.reason == nil } && own.contains { $0.reason != nil }, "\(check.name)")
@@ -111,7 +111,7 @@ import Testing
         #expect(Set(Self.cases.map(\.check)) == Set(APNsCheck.all.map(\.name)))
     }
 
-    @Test func `the first check that fails decides`() {
+    @Test func `the first failing check decides`() {
         let answer = Fixture.simulator().push {
             $0.path = "/3/device/zz"
             $0["authorization"] = nil
@@ -125,26 +125,26 @@ import Testing
         #expect(second?.reason == "MissingProviderToken")
     }
 
-    @Test func `the answer echoes the id, or makes one`() {
+    @Test func `the response repeats the id, or generates one`() {
         let simulator = Fixture.simulator()
         #expect(simulator.push()?.headers["apns-id"] == Fixture.id)
         let made = simulator.push { $0["apns-id"] = nil }?.headers["apns-id"]
-        #expect(made.map(APNsReview.isCanonicalUUID) == true)
+        #expect(made.map(APNsRequestValidator.isCanonicalUUID) == true)
         #expect(simulator.push { $0["apns-topic"] = nil }?.headers["apns-id"] == Fixture.id)
     }
 
-    @Test func `only the sandbox gives a unique id for its delivery log`() {
+    @Test func `only the sandbox sends apns-unique-id`() {
         #expect(Fixture.simulator().push(.production)?.headers["apns-unique-id"] == nil)
         #expect(Fixture.simulator().push(.development)?.headers["apns-unique-id"] != nil)
     }
 
-    @Test func `an accepted push has an empty body, and its connection gets all streams once`() {
+    @Test func `an accepted push has an empty body and raises the stream limit once`() {
         let simulator = Fixture.simulator()
-        let first = simulator.answerAPNs(Fixture.push(), in: .production)
+        let first = simulator.respondAPNs(Fixture.push(), in: .production)
         #expect(first.first == .limitStreams(1000))
         guard case .respond(let reply, _)? = first.last else { return #expect(Bool(false), "no answer") }
         #expect(reply.status == 200 && reply.body.isEmpty)
-        let second = simulator.answerAPNs(Fixture.push(), in: .production)
+        let second = simulator.respondAPNs(Fixture.push(), in: .production)
         #expect(second.count == 1)
     }
 
@@ -155,7 +155,7 @@ import Testing
             + Array(#""}}}"#.utf8)
     }
 
-    @Test func `a client certificate stands in for a provider token, for known topics and not for locations`() {
+    @Test func `a client certificate replaces the provider token for known topics, except for location pushes`() {
         let simulator = Fixture.simulator()
         func reason(_ change: (inout PushDraft) -> Void) -> String? {
             simulator.push {
@@ -165,7 +165,7 @@ import Testing
             }?.reason
         }
         #expect(reason { _ in } == nil)
-        #expect(reason { $0["authorization"] = "bearer nonsense" } == nil, "what it says is ignored")
+        #expect(reason { $0["authorization"] = "bearer nonsense" } == nil, "an authorization header is ignored")
         #expect(reason { $0["apns-topic"] = "com.example.other" } == "TopicDisallowed")
         #expect(reason { $0.type("location", topic: Fixture.bundle + ".location-query", "{}") } == "Forbidden")
         #expect(simulator.push { $0["authorization"] = nil }?.reason == "MissingProviderToken")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ProviderSimulator
 
-/// What a connection remembers between its requests.
+/// The state that a connection keeps between requests.
 @Suite struct APNsConnectionTests {
     static func push(
         _ simulator: Simulator, _ token: String, at minutes: Int64 = 0, connection: Int = 1,
@@ -21,7 +21,7 @@ import Testing
         Signing.providerToken(issuedAt: Fixture.now.seconds + minutes * 60)
     }
 
-    @Test func `one token serves a connection for all its life`() {
+    @Test func `one token is valid for the life of a connection`() {
         let simulator = Fixture.simulator()
         let token = Self.token(at: 0)
         for minute in stride(from: 0, through: 60, by: 10) {
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `a second token within twenty minutes is one too many`() {
+    @Test func `a second token within twenty minutes is rejected`() {
         let simulator = Fixture.simulator()
         #expect(Self.push(simulator, Self.token(at: 0)) == nil)
         #expect(Self.push(simulator, Self.token(at: 0)) == "TooManyProviderTokenUpdates")
@@ -37,7 +37,7 @@ import Testing
         #expect(Self.push(simulator, Self.token(at: 20), at: 20) == nil)
     }
 
-    @Test func `going back to the token before is no update, since requests cross`() {
+    @Test func `the previous token is not a token update`() {
         let simulator = Fixture.simulator()
         let (old, new) = (Self.token(at: 0), Self.token(at: 50))
         #expect(Self.push(simulator, old) == nil)
@@ -45,19 +45,19 @@ import Testing
         #expect(Self.push(simulator, old, at: 50) == nil)
     }
 
-    @Test func `a young connection does not punish a token that was due`() {
+    @Test func `a due token refresh is accepted on a young connection`() {
         let simulator = Fixture.simulator()
         #expect(Self.push(simulator, Self.token(at: 0), at: 49) == nil)
         #expect(Self.push(simulator, Self.token(at: 50), at: 50) == nil)
     }
 
-    @Test func `other connections have their own count`() {
+    @Test func `connections count token updates separately`() {
         let simulator = Fixture.simulator()
         #expect(Self.push(simulator, Self.token(at: 0)) == nil)
         #expect(Self.push(simulator, Self.token(at: 0), connection: 2) == nil)
     }
 
-    @Test func `a connection that saw an expired token refuses every other`() {
+    @Test func `a connection that saw an expired token rejects every other token`() {
         let simulator = Fixture.simulator()
         let fresh = Self.token(at: 61)
         #expect(Self.push(simulator, Self.token(at: 0), at: 61) == "ExpiredProviderToken")
@@ -76,7 +76,7 @@ import Testing
                     keyID: keyID, teamID: teamID, publicKey: Signing.otherKey.publicKey, topics: [Fixture.bundle],
                     environments: [.production]))
         }
-        let simulator = Simulator(world: World(apps: apps))
+        let simulator = Simulator(state: SimulatorState(apps: apps))
         let tokens = others.map { Signing.providerToken(keyID: $0.0, teamID: $0.1, key: Signing.otherKey) }
         #expect(Self.push(simulator, Self.token(at: 0)) == nil)
         #expect(Self.push(simulator, tokens[0]) == "UnrelatedKeyIdInToken")
@@ -85,7 +85,7 @@ import Testing
         #expect(Self.push(simulator, tokens[0], connection: 3, in: .development) == "BadEnvironmentKeyIdInToken")
     }
 
-    @Test func `a key that serves two apps serves both topics, and two keys of one id are a conflict`() throws {
+    @Test func `a key of two apps allows both topics, and two keys with one id conflict`() throws {
         var apps = Fixture.apps
         let second = APNsKey(
             keyID: Fixture.keyID, teamID: Fixture.teamID, publicKey: Signing.apnsKey.publicKey,

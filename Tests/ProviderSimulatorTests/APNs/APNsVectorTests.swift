@@ -3,12 +3,11 @@ import Testing
 
 @testable import ProviderSimulator
 
-/// The request vectors of push-protocols E.1, as a correct sender puts them on the wire: all are taken. Those that a
-/// sender must reject itself are refused when they come nevertheless.
+/// The request vectors of the APNs conformance set. All are accepted, except those that a sender must reject itself.
 @Suite struct APNsVectorTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         let name: String
-        /// `nil` when it is taken.
+        /// `nil` when it is accepted.
         let reason: APNsReason?
         let change: @Sendable (inout PushDraft) -> Void
 
@@ -110,7 +109,7 @@ import Testing
         Vector("A29", .badDeviceToken) { $0.path = "/3/device/zz01" },
     ]
 
-    @Test(arguments: vectors) func `a request vector is taken or refused`(_ vector: Vector) {
+    @Test(arguments: vectors) func `a request vector is accepted or rejected`(_ vector: Vector) {
         let answer = Fixture.simulator().push(.production, vector.change)
         #expect(answer?.reason == vector.reason?.rawValue)
         #expect(answer?.status == vector.reason?.status ?? 200)
@@ -122,7 +121,7 @@ import Testing
         ("liveactivity", #"{"aps":{"event":"update","content-state":{}}}"#),
         ("liveactivity", #"{"aps":{"timestamp":1,"event":"pause","content-state":{}}}"#),
         ("fileprovider", #"{"domain":"d"}"#), ("controls", "{}"),
-    ]) func `a payload that does not fit its type is told apart`(type: String, payload: String) throws {
+    ]) func `a payload that does not fit its push type is rejected`(type: String, payload: String) throws {
         let type = try #require(APNsPushType(rawValue: type))
         let members = try #require(try JSONReader.value(of: Array(payload.utf8)).object)
         #expect(APNsPayload.problem(of: members, for: type) != nil)

@@ -23,7 +23,7 @@ import Testing
         return (response.status, try? JSONReader.value(of: Array(response.body.readableBytesView)))
     }
 
-    @Test func `the log is told, by token, from a number on, and counted`() async throws {
+    @Test func `the log is filtered by token and sequence number, and counted`() async throws {
         let simulator = Fixture.simulator()
         for token in ["aa", "bb", "aa"] { _ = simulator.push { $0.path = "/3/device/\(token)" } }
         try await Self.withControl(simulator) { client async throws in
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `outcomes are scripted and taken back`() async throws {
+    @Test func `outcomes are scripted and removed`() async throws {
         let simulator = Fixture.simulator()
         try await Self.withControl(simulator) { client async throws in
             let body = #"{"provider":"apns","token":"\#(Fixture.token)","status":410}"#
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `tokens are pinned, all of a list or none`() async throws {
+    @Test func `a list of tokens is pinned completely or not at all`() async throws {
         let simulator = Fixture.simulator()
         try await Self.withControl(simulator) { client async throws in
             let pin = #"{"provider":"apns","token":"AA","environment":"sandbox"}"#
@@ -81,7 +81,7 @@ import Testing
         ),
         (#"{"provider":"fcm","token":"t","project":"p","topic":"x"}"#, "topic has no meaning for fcm"),
         (#"{"token":"t"}"#, "provider is missing; it is apns or fcm"), ("{", "the body is not JSON at byte 1"),
-    ]) func `a wrong pin is refused, saying why`(body: String, problem: String) async throws {
+    ]) func `an invalid pin is rejected with a reason`(body: String, problem: String) async throws {
         try await Self.withControl { client async throws in
             let answer = try await Self.ask(client, .post, "/tokens", body)
             #expect(answer.status == .badRequest)
@@ -89,10 +89,10 @@ import Testing
         }
     }
 
-    @Test func `errors are JSON that says what is wrong`() async throws {
+    @Test func `errors are JSON with a reason`() async throws {
         try await Self.withControl { client async throws in
             let unknown = try await Self.ask(client, .get, "/nothing")
-            #expect(unknown.status == .notFound && unknown.json == ["error": "there is nothing at GET /nothing"])
+            #expect(unknown.status == .notFound && unknown.json == ["error": "no route for GET /nothing"])
             let query = try await Self.ask(client, .get, "/apns/requests?sincee=1")
             #expect(query.status == .badRequest)
             #expect(
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `devices and their last notification are told`() async throws {
+    @Test func `devices are listed with their last notification`() async throws {
         let simulator = Fixture.simulator()
         _ = simulator.push()
         try await Self.withControl(simulator) { client async throws in
@@ -119,14 +119,14 @@ import Testing
 
     @Test func `access tokens are revoked`() async throws {
         let simulator = Fixture.simulator()
-        let token = simulator.world.accessTokens.issue(project: "p", lifetime: 60, at: Fixture.now)
+        let token = simulator.state.accessTokens.issue(project: "p", lifetime: 60, at: Fixture.now)
         try await Self.withControl(simulator) { client async throws in
             #expect(try await Self.ask(client, .delete, "/access-tokens").status == .noContent)
-            #expect(simulator.world.accessTokens.grant(for: token, at: Fixture.now) == nil)
+            #expect(simulator.state.accessTokens.grant(for: token, at: Fixture.now) == nil)
         }
     }
 
-    @Test func `it is ready when the provider ports are`() async throws {
+    @Test func `the simulator is ready when the provider ports listen`() async throws {
         let readiness = Readiness()
         let condition = readiness.condition("apns", waiting: "not listening yet")
         try await Self.withControl(readiness: readiness) { client async throws in

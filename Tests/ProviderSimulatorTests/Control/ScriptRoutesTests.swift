@@ -5,7 +5,7 @@ import Testing
 @testable import ProviderSimulator
 
 @Suite struct ScriptRoutesTests {
-    @Test func `the catalogue is posted as it is told, and the summary counts what came of it`() async throws {
+    @Test func `the fault catalogue can be posted as listed, and the summary counts each fault`() async throws {
         let simulator = Fixture.simulator()
         try await ControlRoutesTests.withControl(simulator) { client async throws in
             let faults = try await ControlRoutesTests.ask(client, .get, "/faults?provider=apns&share=0.01").json
@@ -57,10 +57,10 @@ import Testing
         ("/disturbances", #"{"every_ms":5}"#, "goaway is missing"),
         ("/disturbances", #"{"drop":true,"count":3}"#, "count goes with every_ms"),
         ("/disturbances", #"{"drop":true,"port":"wns"}"#, "port is none of apns, apns-sandbox, fcm"),
-        ("/disturbances", #"[{"goaway":{"last_stream":"before"}}]"#, "[0].goaway before belongs to a request"),
+        ("/disturbances", #"[{"goaway":{"last_stream":"before"}}]"#, "[0].goaway before needs a request"),
         ("/handshakes", #"{"port":"apns"}"#, "fault is missing"),
         ("/handshakes", #"{"fault":"slow"}"#, "fault is none of refuse"),
-    ]) func `what cannot be carried out is refused, saying why`(path: String, body: String, problem: String)
+    ]) func `an invalid script is rejected with a reason`(path: String, body: String, problem: String)
         async throws
     {
         try await ControlRoutesTests.withControl { client async throws in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a log without capacity still counts`() {
+    @Test func `a log with capacity 0 still counts`() {
         let log = RequestLog(capacity: 0)
         for _ in 1...3 { RequestLogTests.append(log) }
         #expect(log.requests(of: .apns).isEmpty && log.totals(of: .apns).requests == 3 && log.lastSequence == 3)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import ProviderSimulator
 
-/// The message schema, with the request vectors of push-protocols E.3.
+/// The message schema, with the FCM request vectors of the conformance set.
 @Suite struct FCMMessageTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
-        /// The field of the first violation; `nil` for a message that is taken.
+        /// The field of the first violation; `nil` for an accepted message.
         let field: String?
         let message: JSONValue
 
@@ -62,7 +62,7 @@ import Testing
             "a color by name", "message.android.notification.color",
             #"{"token":"t","android":{"notification":{"color":"red"}}}"#),
         Case(
-            "an unheard-of visibility", "message.android.notification.visibility",
+            "an unknown visibility", "message.android.notification.visibility",
             #"{"token":"t","android":{"notification":{"visibility":"SOMETIMES"}}}"#),
         Case(
             "lights without durations", "message.android.notification.light_settings.light_on_duration",
@@ -92,7 +92,7 @@ import Testing
         Case("4,096 bytes", "message", #"{"token":"t","data":{"k":"\#(String(repeating: "a", count: 4096))"}}"#),
     ]
 
-    @Test(arguments: cases) func `a message is taken, or refused with the field's path`(_ one: Case) throws {
+    @Test(arguments: cases) func `a message is accepted, or rejected with the field's path`(_ one: Case) throws {
         let answer = try #require(Fixture.simulator().send(one.message))
         #expect(answer.status == (one.field == nil ? 200 : 400))
         guard let field = one.field else { return }
@@ -102,7 +102,7 @@ import Testing
         #expect(answer.body?["error"]?["status"] == "INVALID_ARGUMENT")
     }
 
-    @Test func `F10, a dry run, gives a fake name and reaches nobody`() throws {
+    @Test func `F10, a dry run, gets a fake name and reaches no phone`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(#"{"provider":"fcm","token":"t","error_code":"UNREGISTERED"}"#)
         let answer = simulator.send(["token": "t"], validateOnly: true)
@@ -110,15 +110,15 @@ import Testing
         #expect(simulator.log.phones.allSatisfy { $0.delivered == 0 })
     }
 
-    @Test func `the last of two members with one name counts`() {
+    @Test func `the last of two members with one name wins`() {
         let simulator = Fixture.simulator()
         var request = Fixture.send(["token": "t"], to: simulator)
         request = Fixture.google(
             request.path, Array(#"{"message":{"token":1,"token":"t"}}"#.utf8), headers: request.headers)
-        #expect(Answer(simulator.answerGoogle(request))?.status == 200)
+        #expect(ReceivedResponse(simulator.respondGoogle(request))?.status == 200)
     }
 
-    @Test func `what the JSON front end refuses has no FCM error, what FCM refuses has one`() {
+    @Test func `errors of the JSON parser carry no FcmError, errors of the message rules do`() {
         func codes(_ message: JSONValue) -> [String] {
             let details = Fixture.simulator().send(message)?.body?["error"]?["details"]?.array ?? []
             return details.compactMap { $0["errorCode"]?.string }
@@ -130,10 +130,10 @@ import Testing
     @Test(arguments: [
         "", "{", "[]", #"{"massage":{}}"#, #"{"validate_only":true}"#, #"{"message":{},"validate_only":1}"#,
     ])
-    func `a body that holds no message is refused`(body: String) {
+    func `a body without a message is rejected`(body: String) {
         let simulator = Fixture.simulator()
         let good = Fixture.send(["token": "t"], to: simulator)
         let request = Fixture.google(good.path, Array(body.utf8), headers: good.headers)
-        #expect(Answer(simulator.answerGoogle(request))?.status == 400)
+        #expect(ReceivedResponse(simulator.respondGoogle(request))?.status == 400)
     }
 }

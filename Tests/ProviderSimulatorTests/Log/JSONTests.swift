@@ -21,11 +21,11 @@ import Testing
     @Test(arguments: [
         "", " ", "nul", "nulll", "01", "1.", ".5", "+1", "1e", "-", "[1,]", "[1 2]", "{\"a\"}", "{\"a\":1,}", "{a:1}",
         "\"", "\"\u{1}\"", #""\x""#, #""\ud83d""#, #""\ud83d\u0041""#, #""\u12""#, "[", "{", "1 2", "1e999", "'a'",
-    ]) func `what is not JSON is refused`(text: String) {
+    ]) func `invalid JSON is rejected`(text: String) {
         #expect(Self.read(text) == nil)
     }
 
-    @Test func `bytes that are not UTF-8 are refused`() {
+    @Test func `bytes that are not UTF-8 are rejected`() {
         #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: [0x22, 0xc3, 0x28, 0x22]) }
     }
 
@@ -36,7 +36,7 @@ import Testing
         #expect(Self.read(String(repeating: #"{"a":"#, count: 100_000)) == nil)
     }
 
-    @Test func `what is written is read again`() throws {
+    @Test func `written JSON reads back`() throws {
         let value: JSONValue = ["a": [1, -2.5, .null, true], "b\u{1}\n\"\\": "é😀", "c": [:], "d": .int(.min)]
         var writer = JSONWriter()
         writer.value(value)

@@ -7,10 +7,10 @@ import Testing
     static func append(
         _ log: RequestLog, token: String = "aa", status: Int = 200, _ change: (inout PushDraft) -> Void = { _ in }
     ) {
-        let verdict = Verdict(
-            acts: [.respond(Reply(status: status), bodyAfter: .zero)], target: token, app: Fixture.bundle,
+        let response = SimulatedResponse(
+            actions: [.respond(Reply(status: status), bodyAfter: .zero)], target: token, app: Fixture.bundle,
             reason: status == 200 ? nil : "BadTopic", isDelivered: status == 200)
-        log.append(Fixture.push(change), verdict, party: .apns, environment: .production)
+        log.append(Fixture.push(change), response, provider: .apns, environment: .production)
     }
 
     static func json(_ write: (inout JSONWriter) -> Void) throws -> JSONValue {
@@ -19,7 +19,7 @@ import Testing
         return try JSONReader.value(of: writer.bytes)
     }
 
-    @Test func `the log keeps the latest and counts all`() {
+    @Test func `the log keeps the latest requests and counts all`() {
         let log = RequestLog(capacity: 3)
         for _ in 1...5 { Self.append(log) }
         #expect(log.requests(of: .apns).map(\.sequence) == [3, 4, 5])
@@ -32,7 +32,7 @@ import Testing
         #expect(log.requests(of: .apns).map(\.sequence) == [7, 8, 9])
     }
 
-    @Test func `totals tell statuses and reasons`() {
+    @Test func `totals count statuses and reasons`() {
         let log = RequestLog()
         Self.append(log)
         Self.append(log, status: 400)
@@ -40,7 +40,7 @@ import Testing
         #expect(totals.statuses == [200: 1, 400: 1] && totals.reasons == ["BadTopic": 1] && totals.delivered == 1)
     }
 
-    @Test func `an entry tells the request as it came`() throws {
+    @Test func `an entry contains the request as received`() throws {
         let log = RequestLog()
         let body = #"{"aps": {"alert":"x"}, "n": 1.50}"#
         Self.append(log) {
@@ -61,7 +61,7 @@ import Testing
         #expect(value["receivedAt"]?.int == Fixture.now.milliseconds)
     }
 
-    @Test func `a body that is not JSON is told as text`() throws {
+    @Test func `a body that is not JSON is logged as text`() throws {
         let log = RequestLog()
         Self.append(log) { $0.body = [0x7b, 0xff, 0x22] }
         Self.append(log) { $0.body = [] }
@@ -70,7 +70,7 @@ import Testing
         #expect(try Self.json { entries[1].write(to: &$0) }["body"] == .null)
     }
 
-    @Test func `a phone shows what its platform would`() throws {
+    @Test func `a phone's last notification is shown as on its platform`() throws {
         let simulator = Fixture.simulator()
         _ = simulator.push {
             $0.payload(
@@ -94,7 +94,7 @@ import Testing
         #expect(try Self.json { phones[1].write(to: &$0) }["last"]?["silent"] == true)
     }
 
-    @Test func `a phone got only what was accepted`() throws {
+    @Test func `a phone receives only accepted pushes`() throws {
         let simulator = Fixture.simulator()
         _ = simulator.push { $0.payload(#"{"aps":{"alert":"first"}}"#) }
         try simulator.play(#"{"provider":"apns","status":410}"#)

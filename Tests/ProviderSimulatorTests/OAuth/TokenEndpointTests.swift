@@ -16,16 +16,16 @@ import Testing
     static func ask(
         _ assertion: String, _ simulator: Simulator = Fixture.simulator(),
         grantType: String = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
-    ) -> Answer? {
+    ) -> ReceivedResponse? {
         let form = "grant_type=\(grantType)&assertion=\(assertion)"
-        return Answer(simulator.answerGoogle(Fixture.google("/token", Array(form.utf8))))
+        return ReceivedResponse(simulator.respondGoogle(Fixture.google("/token", Array(form.utf8))))
     }
 
     static func error(_ changes: JSONValue, header: JSONValue = header) -> String? {
         ask(Signing.rs256(header, claims.merging(changes)))?.body?["error"]?.string
     }
 
-    @Test func `O01, a good assertion gets an access token that FCM takes`() throws {
+    @Test func `O01, a valid assertion gets an access token that FCM accepts`() throws {
         let simulator = Fixture.simulator()
         let answer = Self.ask(Signing.rs256(Self.header, Self.claims), simulator)
         #expect(answer?.status == 200)
@@ -35,12 +35,12 @@ import Testing
         let send = Fixture.google(
             "/v1/projects/demo-project/messages:send", Array(#"{"message":{"token":"t"}}"#.utf8),
             headers: [Header("authorization", "Bearer \(token)")])
-        #expect(Answer(simulator.answerGoogle(send))?.status == 200)
+        #expect(ReceivedResponse(simulator.respondGoogle(send))?.status == 200)
         #expect(simulator.log.requests(of: .oauth).count == 1)
         #expect(simulator.log.requests(of: .fcm).count == 1)
     }
 
-    @Test func `an assertion signed by another library is good`() async throws {
+    @Test func `an assertion signed by another library is valid`() async throws {
         struct Claims: JWTPayload {
             let iss, aud, scope: String
             let iat, exp: Int64
@@ -54,7 +54,7 @@ import Testing
         #expect(Self.ask(try await keys.sign(claims, kid: "key-1"))?.status == 200)
     }
 
-    @Test func `an assertion that is wrong in one thing is refused`() {
+    @Test func `an assertion with one mistake is rejected`() {
         #expect(Self.error([:]) == nil)
         #expect(Self.error(["iss": "nobody@example.com"]) == "invalid_grant")
         #expect(Self.error(["aud": "https://localhost/token"]) == "invalid_grant")
@@ -69,22 +69,22 @@ import Testing
         #expect(Self.error([:], header: ["alg": "ES256", "kid": "key-1"]) == "invalid_grant")
     }
 
-    @Test func `a forged assertion is refused`() {
+    @Test func `a forged assertion is rejected`() {
         let forged = Signing.rs256(Self.header, Self.claims, key: Signing.otherAccountKey)
         #expect(Self.ask(forged)?.body?["error"] == "invalid_grant")
         #expect(Self.ask(Signing.unsigned(Self.header, Self.claims) + ".")?.body?["error"] == "invalid_grant")
         #expect(Self.ask("nonsense")?.body?["error"] == "invalid_grant")
     }
 
-    @Test func `another grant, and none, is refused`() {
+    @Test func `another grant type, or none, is rejected`() {
         let assertion = Signing.rs256(Self.header, Self.claims)
         #expect(Self.ask(assertion, grantType: "password")?.body?["error"] == "unsupported_grant_type")
         #expect(Self.ask("")?.body?["error"] == "invalid_request")
         let get = Fixture.google("/token", [], method: "GET")
-        #expect(Answer(Fixture.simulator().answerGoogle(get))?.status == 400)
+        #expect(ReceivedResponse(Fixture.simulator().respondGoogle(get))?.status == 400)
     }
 
-    @Test func `outages and odd lifetimes are scripted`() throws {
+    @Test func `outages and unusual lifetimes can be scripted`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(
             #"[{"provider":"oauth","status":503,"count":2,"retry_after":3},{"provider":"oauth","expires_in":"60"}]"#)
@@ -96,7 +96,7 @@ import Testing
         let granted = Self.ask(assertion, simulator)?.body
         #expect(granted?["expires_in"] == "60")
         let token = try #require(granted?["access_token"]?.string)
-        #expect(simulator.world.accessTokens.grant(for: token, at: Fixture.now + .seconds(59)) != nil)
-        #expect(simulator.world.accessTokens.grant(for: token, at: Fixture.now + .seconds(60)) == nil)
+        #expect(simulator.state.accessTokens.grant(for: token, at: Fixture.now + .seconds(59)) != nil)
+        #expect(simulator.state.accessTokens.grant(for: token, at: Fixture.now + .seconds(60)) == nil)
     }
 }

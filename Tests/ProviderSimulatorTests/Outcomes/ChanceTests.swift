@@ -3,7 +3,7 @@ import Testing
 
 @testable import ProviderSimulator
 
-/// Outcomes for a share of the requests, for each n-th, and delays that are drawn.
+/// Outcomes with `share` and `every`, and random delays.
 @Suite struct ChanceTests {
     static func tokens(_ count: Int) -> [String] {
         (0..<count).map { "aa" + String(0x1_0000_0000 + $0, radix: 16).dropFirst() + "00" }
@@ -12,15 +12,15 @@ import Testing
     static func faults(_ simulator: Simulator, _ tokens: [String]) -> [String?] {
         tokens.map { token in
             _ = simulator.push { $0.path = "/3/device/\(token)" }
-            return simulator.log.requests(of: .apns).last?.verdict.fault
+            return simulator.log.requests(of: .apns).last?.response.fault
         }
     }
 
-    @Test func `a share of the requests meets each fault, and the rest is taken`() throws {
+    @Test func `each fault gets its share of the requests, and the rest is accepted`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(
             #"[{"provider":"apns","reason":"Unregistered","share":0.1},{"provider":"apns","drop":true,"share":0.05}]"#)
-        let book = simulator.world.outcomes
+        let book = simulator.state.outcomes
         var counts: [String: Int] = [:]
         for token in Self.tokens(20_000) {
             counts[book.take(.apns, token: token, app: nil)?.label ?? "", default: 0] += 1
@@ -30,15 +30,15 @@ import Testing
         #expect(counts.count == 3)
     }
 
-    @Test func `the same seed gives the n-th request to a token the same fate, in whatever order they come`() throws {
+    @Test func `the same seed gives a token's n-th request the same outcome in any order`() throws {
         func fates(_ tokens: [String], seed: UInt64) throws -> [String: [String?]] {
             let simulator = Fixture.simulator()
-            simulator.world.outcomes.reseed(seed)
+            simulator.state.outcomes.reseed(seed)
             try simulator.play(#"[{"provider":"apns","status":503,"share":0.5}]"#)
             var fates: [String: [String?]] = [:]
             for token in tokens + tokens {
                 fates[token, default: []].append(
-                    simulator.world.outcomes.take(.apns, token: token, app: nil)?.label)
+                    simulator.state.outcomes.take(.apns, token: token, app: nil)?.label)
             }
             return fates
         }
@@ -46,10 +46,10 @@ import Testing
         #expect(try fates(tokens, seed: 7) == fates(tokens.reversed(), seed: 7))
         #expect(try fates(tokens, seed: 7) != fates(tokens, seed: 8))
         let both = try fates(tokens, seed: 7).values
-        #expect(both.contains { $0[0] != $0[1] }, "a token's second request is drawn anew")
+        #expect(both.contains { $0[0] != $0[1] }, "a token's second request gets a new draw")
     }
 
-    @Test func `each n-th request of a scope fails, after those that pass first, so often`() throws {
+    @Test func `every n-th request fails after skip, up to count`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(
             #"[{"provider":"apns","status":503,"every":3,"skip":1,"count":2},{"provider":"apns","status":429,"skip":10}]"#
@@ -59,7 +59,7 @@ import Testing
         #expect(simulator.push()?.status == 429)
     }
 
-    @Test func `a fault's share of one app leaves the others alone`() throws {
+    @Test func `faults of one app leave other apps alone`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(#"{"provider":"fcm","app":"other-project","status":503,"share":1}"#)
         #expect(simulator.send(["token": "t"])?.status == 200)
@@ -68,43 +68,43 @@ import Testing
     @Test(arguments: [
         (Latency.uniform(10...20), 10.0...20.0, 14.0...16.0), (.exponential(mean: 50), 0...3_600_000, 45...55),
         (.quantiles(p50: 20, p99: 200), 0...3_600_000, 25...40),
-    ]) func `delays are drawn as they are distributed`(
+    ]) func `delays follow their distribution`(
         latency: Latency, range: ClosedRange<Double>, mean: ClosedRange<Double>
     ) {
-        let drawn = (0..<10_000).map { turn -> Double in
-            var draws = Draws(seed: 1, subject: "aa", turn: UInt64(turn))
-            let duration = latency.draw(&draws)
+        let sampled = (0..<10_000).map { number -> Double in
+            var random = SeededRandom(seed: 1, subject: "aa", drawNumber: UInt64(number))
+            let duration = latency.sample(&random)
             return Double(duration.components.attoseconds) / 1e15 + Double(duration.components.seconds) * 1000
         }.sorted()
-        #expect(drawn.allSatisfy(range.contains))
-        #expect(mean.contains(drawn.reduce(0, +) / 10_000))
+        #expect(sampled.allSatisfy(range.contains))
+        #expect(mean.contains(sampled.reduce(0, +) / 10_000))
         if case .quantiles(let p50, let p99) = latency {
-            #expect(abs(drawn[5000] - p50) < p50 / 10 && abs(drawn[9900] - p99) < p99 / 4)
+            #expect(abs(sampled[5000] - p50) < p50 / 10 && abs(sampled[9900] - p99) < p99 / 4)
         }
     }
 
-    @Test func `a drawn delay is what the wire waits`() throws {
+    @Test func `a drawn delay becomes a wait on the wire`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(#"{"provider":"apns","delay_ms":{"uniform":[5,6]}}"#)
-        let acts = simulator.answerAPNs(Fixture.push(), in: .production)
-        guard case .wait(let duration)? = acts.first(where: { if case .wait = $0 { true } else { false } }) else {
-            Issue.record("nothing waits: \(acts)")
+        let actions = simulator.respondAPNs(Fixture.push(), in: .production)
+        guard case .wait(let duration)? = actions.first(where: { if case .wait = $0 { true } else { false } }) else {
+            Issue.record("nothing waits: \(actions)")
             return
         }
         #expect((.milliseconds(5) ... .milliseconds(6)).contains(duration))
     }
 
-    @Test(arguments: Party.allCases) func `every fault of the catalogue can be posted, and is called by one name`(
-        party: Party
+    @Test(arguments: ProviderKind.allCases) func `every fault in the catalogue can be posted and has a unique name`(
+        provider: ProviderKind
     ) throws {
-        let outcomes = FaultCatalogue.outcomes(of: party, share: 0.01)
+        let outcomes = FaultCatalogue.outcomes(of: provider, share: 0.01)
         let scripts = try OutcomeScript.read(.array(outcomes))
         let names = scripts.map { $0.outcome.label }
         #expect(!names.contains(nil) && Set(names).count == outcomes.count, "\(names)")
-        #expect(scripts.allSatisfy { $0.outcome.occasion == .share(0.01) })
+        #expect(scripts.allSatisfy { $0.outcome.trigger == .share(0.01) })
         let reasons = Set(outcomes.compactMap { $0["reason"]?.string })
-        if party == .apns { #expect(reasons.isSuperset(of: APNsReason.allCases.map(\.rawValue))) }
+        if provider == .apns { #expect(reasons.isSuperset(of: APNsReason.allCases.map(\.rawValue))) }
         let codes = Set(outcomes.compactMap { $0["error_code"]?.string })
-        if party == .fcm { #expect(codes == Set(FCMErrorCode.allCases.map(\.rawValue))) }
+        if provider == .fcm { #expect(codes == Set(FCMErrorCode.allCases.map(\.rawValue))) }
     }
 }

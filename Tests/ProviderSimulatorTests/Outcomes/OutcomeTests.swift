@@ -4,13 +4,13 @@ import Testing
 @testable import ProviderSimulator
 
 @Suite struct OutcomeTests {
-    static func scripted(_ text: String) throws -> Answer? {
+    static func scripted(_ text: String) throws -> ReceivedResponse? {
         let simulator = Fixture.simulator()
         try simulator.play(text)
         return simulator.push { $0["apns-topic"] = Fixture.bundle }
     }
 
-    @Test func `a scripted 410 says what it was told to say`() throws {
+    @Test func `a scripted 410 has the scripted timestamp`() throws {
         let answer = try Self.scripted(
             #"{"provider":"apns","token":"\#(Fixture.token.uppercased())","status":410,"reason":"Unregistered","timestamp":1767225000000}"#
         )
@@ -18,7 +18,7 @@ import Testing
         #expect(answer?.body == ["reason": "Unregistered", "timestamp": 1_767_225_000_000])
     }
 
-    @Test func `what is left open is filled in`() throws {
+    @Test func `omitted members get the provider's defaults`() throws {
         let gone = try Self.scripted(#"{"provider":"apns","status":410}"#)
         #expect(gone?.body == ["reason": "Unregistered", "timestamp": .int(Fixture.now.milliseconds)])
         #expect(
@@ -29,7 +29,7 @@ import Testing
         #expect(try Self.scripted(#"{"provider":"apns","status":503}"#)?.reason == "ServiceUnavailable")
     }
 
-    @Test func `a count fails so often, and then the provider is itself again`() throws {
+    @Test func `an outcome with a count ends, and the provider accepts again`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(
             #"[{"provider":"apns","token":"aa","status":503,"count":2},{"provider":"apns","token":"aa","status":429,"count":1}]"#
@@ -43,11 +43,11 @@ import Testing
         try simulator.play(#"{"provider":"apns","token":"aa","status":503}"#)
         try simulator.play(#"{"provider":"apns","token":"aa","status":500}"#)
         #expect(simulator.push { $0.path = "/3/device/aa" }?.status == 500)
-        simulator.world.outcomes.removeAll()
+        simulator.state.outcomes.removeAll()
         #expect(simulator.push { $0.path = "/3/device/aa" }?.status == 200)
     }
 
-    @Test func `the token's script is played before the app's, and that before the provider's`() throws {
+    @Test func `a token's script precedes its app's, and that precedes the provider's`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(
             """
@@ -58,7 +58,7 @@ import Testing
         #expect(statuses == [429, 503, 500, 200])
     }
 
-    @Test func `a request that the provider refuses by itself uses no script up`() throws {
+    @Test func `a request that fails the checks consumes no scripted outcome`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(#"{"provider":"apns","status":503,"count":1}"#)
         #expect(simulator.push { $0["apns-topic"] = nil }?.reason == "MissingTopic")
@@ -73,31 +73,31 @@ import Testing
                 #""goaway":{"last_stream":"before","code":2,"text":"bye"}"#,
                 [.goAway(GoAway(lastStream: .before, code: 2, debugData: Array("bye".utf8)))]
             ),
-        ] as [(String, [Act])]) func `trouble is scripted`(members: String, acts: [Act]) throws
+        ] as [(String, [WireAction])]) func `faults can be scripted`(members: String, actions: [WireAction]) throws
     {
         let simulator = Fixture.simulator()
         try simulator.play(#"{"provider":"apns",\#(members)}"#)
-        #expect(simulator.answerAPNs(Fixture.push(), in: .production) == acts)
+        #expect(simulator.respondAPNs(Fixture.push(), in: .production) == actions)
     }
 
-    @Test func `an answer may come late, in two parts, with another limit, before a GOAWAY`() throws {
+    @Test func `a response can be late, in two parts, with another stream limit, before a GOAWAY`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(
             #"{"provider":"apns","status":400,"reason":"BadTopic","delay_ms":10,"body_delay_ms":20,"max_streams":3,"omit_id":true,"goaway":{"last_stream":"graceful","reason":"Shutdown"}}"#
         )
-        let acts = simulator.answerAPNs(Fixture.push(), in: .production)
+        let actions = simulator.respondAPNs(Fixture.push(), in: .production)
         let reply = Reply(
             status: 400, headers: [Header("content-type", "application/json")],
             body: Array(#"{"reason":"BadTopic"}"#.utf8))
         #expect(
-            acts == [
+            actions == [
                 .wait(.milliseconds(10)), .limitStreams(3), .respond(reply, bodyAfter: .milliseconds(20)),
                 .goAway(GoAway(lastStream: .graceful, debugData: Array(#"{"reason":"Shutdown"}"#.utf8))),
             ])
     }
 
-    @Test func `FCM's answers are scripted by its own words`() throws {
-        func answer(_ members: String) throws -> Answer? {
+    @Test func `FCM responses are scripted with FCM's error codes`() throws {
+        func answer(_ members: String) throws -> ReceivedResponse? {
             let simulator = Fixture.simulator()
             try simulator.play(#"{"provider":"fcm","token":"t",\#(members)}"#)
             return simulator.send(["token": "t"])
@@ -122,7 +122,7 @@ import Testing
         (#"[{"provider":"apns"},{"provider":"apns","x":1}]"#, "[1].x is unknown"),
         (#"{"provider":"apns","status":"410"}"#, "status is not a whole number"),
         (#"{"provider":"apns","status":99,"reason":"x"}"#, "status is not a whole number from 200 to 599"),
-        (#"{"provider":"apns","status":400}"#, "reason is missing: status 400 stands for several"),
+        (#"{"provider":"apns","status":400}"#, "reason is missing: several reasons have the status 400"),
         (#"{"provider":"apns","reason":"FutureReason"}"#, "status is missing"),
         (#"{"provider":"apns","count":0}"#, "count is not a whole number"),
         (#"{"provider":"apns","delay_ms":-1}"#, "delay_ms is not"), (#"{"provider":"apns","token":7}"#, "token is not"),
@@ -132,9 +132,9 @@ import Testing
         (#"{"provider":"oauth","token":"t"}"#, "token has no meaning for oauth"),
         (#"{"provider":"apns","expires_in":1}"#, "expires_in has no meaning for apns"),
         (#"{"provider":"oauth","expires_in":"x"}"#, "expires_in is not seconds"),
-        (#"{"provider":"apns","silence":true,"status":500}"#, "status cannot go with"),
-        (#"{"provider":"apns","silence":true,"drop":true}"#, "drop cannot go with"),
-        (#"{"provider":"apns","drop":true,"goaway":{"last_stream":"before"}}"#, "drop cannot go with"),
+        (#"{"provider":"apns","silence":true,"status":500}"#, "status cannot be combined with"),
+        (#"{"provider":"apns","silence":true,"drop":true}"#, "drop cannot be combined with"),
+        (#"{"provider":"apns","drop":true,"goaway":{"last_stream":"before"}}"#, "drop cannot be combined with"),
         (#"{"provider":"apns","status":500,"after":"headers"}"#, "after goes with"),
         (#"{"provider":"apns","status":500,"accepted":true}"#, "accepted goes with"),
         (#"{"provider":"apns","status":500,"share":2}"#, "share is not a number from 0.0 to 1.0"),
@@ -155,9 +155,9 @@ import Testing
         (#"{"provider":"apns","retry_after":"a\nb","status":500}"#, "retry_after is not"),
         (#"{"provider":"apns","token":"a","app":"b"}"#, "app and token exclude each other"),
         (#"{"provider":"fcm","apns_error":{"status":410}}"#, "apns_error needs"),
-    ]) func `a script that cannot be played is refused, saying what is wrong`(text: String, problem: String) throws {
+    ]) func `an invalid script is rejected with a reason`(text: String, problem: String) throws {
         let value = try JSONReader.value(of: Array(text.utf8))
-        let error = #expect(throws: ControlProblem.self) { try OutcomeScript.read(value) }
+        let error = #expect(throws: ControlRequestError.self) { try OutcomeScript.read(value) }
         #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
     }
 }

@@ -4,7 +4,7 @@ import PushProtocol
 
 @testable import ProviderSimulator
 
-/// The world of the conformance vectors (push-protocols E).
+/// The configuration of the conformance vectors.
 enum Fixture {
     /// 2026-01-01T00:00:00Z.
     static let now = Timestamp(milliseconds: 1_767_225_600_000)
@@ -33,27 +33,27 @@ enum Fixture {
         return apps
     }()
 
-    static func simulator(_ change: (inout World) -> Void = { _ in }) -> Simulator {
-        var world = World(apps: apps)
-        change(&world)
-        return Simulator(world: world)
+    static func simulator(_ change: (inout SimulatorState) -> Void = { _ in }) -> Simulator {
+        var state = SimulatorState(apps: apps)
+        change(&state)
+        return Simulator(state: state)
     }
 
     static let authorization = "bearer " + Signing.providerToken()
 
-    /// The request of vector A01, changed.
+    /// The request of vector A01, modified by `change`.
     static func push(_ change: (inout PushDraft) -> Void = { _ in }) -> ProviderRequest {
         var draft = PushDraft()
         change(&draft)
         return draft.request
     }
 
-    /// A send call with a message, authorized by `simulator`.
+    /// A send call with an access token of `simulator`.
     static func send(
         _ message: JSONValue, validateOnly: Bool? = nil, project: String = project, to simulator: Simulator,
         at: Timestamp = now
     ) -> ProviderRequest {
-        let accessToken = simulator.world.accessTokens.issue(project: project, lifetime: 3600, at: at)
+        let accessToken = simulator.state.accessTokens.issue(project: project, lifetime: 3600, at: at)
         var body: [String: JSONValue] = ["message": message]
         if let validateOnly { body["validate_only"] = .bool(validateOnly) }
         return google(
@@ -75,7 +75,7 @@ enum Fixture {
     }
 }
 
-/// An APNs request in the making.
+/// An APNs request under construction.
 struct PushDraft {
     var connection = 1
     var stream: Int32 = 1
@@ -102,7 +102,7 @@ struct PushDraft {
 
     mutating func payload(_ text: String) { body = Array(text.utf8) }
 
-    /// Type, topic and payload of one push type.
+    /// Sets push type, topic and payload.
     mutating func type(_ type: String, topic: String = Fixture.bundle, _ payload: String) {
         self["apns-push-type"] = type
         self["apns-topic"] = topic
@@ -116,14 +116,14 @@ struct PushDraft {
     }
 }
 
-/// What came back.
-struct Answer: Equatable {
+/// A simulated response, parsed.
+struct ReceivedResponse: Equatable {
     let status: Int
     let headers: [String: String]
     let body: JSONValue?
 
-    init?(_ acts: [Act]) {
-        for case .respond(let reply, _) in acts {
+    init?(_ actions: [WireAction]) {
+        for case .respond(let reply, _) in actions {
             status = reply.status
             headers = Dictionary(reply.headers.map { ($0.name, $0.value) }) { first, _ in first }
             body = try? JSONReader.value(of: reply.body)
@@ -137,13 +137,13 @@ struct Answer: Equatable {
 
 extension Simulator {
     func push(_ environment: ProviderEnvironment = .production, _ change: (inout PushDraft) -> Void = { _ in })
-        -> Answer?
+        -> ReceivedResponse?
     {
-        Answer(answerAPNs(Fixture.push(change), in: environment))
+        ReceivedResponse(respondAPNs(Fixture.push(change), in: environment))
     }
 
-    func send(_ message: JSONValue, validateOnly: Bool? = nil) -> Answer? {
-        Answer(answerGoogle(Fixture.send(message, validateOnly: validateOnly, to: self)))
+    func send(_ message: JSONValue, validateOnly: Bool? = nil) -> ReceivedResponse? {
+        ReceivedResponse(respondGoogle(Fixture.send(message, validateOnly: validateOnly, to: self)))
     }
 
     func play(_ text: String) throws {

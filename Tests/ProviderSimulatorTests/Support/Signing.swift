@@ -5,14 +5,14 @@ import PushProtocol
 
 @testable import ProviderSimulator
 
-/// Keys, and tokens signed with them by hand, so that a test can make any mistake a signer can make.
+/// Signs tokens without a JWT library, so that tests can make any mistake.
 enum Signing {
     static let apnsKey = P256.Signing.PrivateKey()
     static let otherKey = P256.Signing.PrivateKey()
     static let accountKey = try! _RSA.Signing.PrivateKey(keySize: .bits2048)
     static let otherAccountKey = try! _RSA.Signing.PrivateKey(keySize: .bits2048)
 
-    /// The first two parts of a JWT.
+    /// The signing input of a JWT.
     static func unsigned(_ header: JSONValue, _ claims: JSONValue) -> String {
         [header, claims].map { value in
             var writer = JSONWriter()
@@ -33,7 +33,7 @@ enum Signing {
         return text + "." + Base64URL.text(of: signature.rawRepresentation)
     }
 
-    /// A provider token as a correct sender makes it.
+    /// A valid provider token.
     static func providerToken(
         issuedAt: Int64 = Fixture.now.seconds, keyID: String = Fixture.keyID, teamID: String = Fixture.teamID,
         key: P256.Signing.PrivateKey = apnsKey

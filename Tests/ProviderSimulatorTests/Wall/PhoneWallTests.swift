@@ -17,7 +17,7 @@ import Testing
         phone?["notifications"]?.array?.map { $0["body"]?.string } ?? []
     }
 
-    @Test func `a notification replaces the one before with its collapse id, of its app alone`() throws {
+    @Test func `a collapse id replaces the earlier notification of the same app`() throws {
         let simulator = Fixture.simulator()
         for (text, collapse, topic) in [
             ("one", "c", Fixture.bundle), ("other", "c", "com.example.voip"), ("two", "c", Fixture.bundle),
@@ -34,7 +34,7 @@ import Testing
         #expect(phone["notifications"]?.array?.map { $0["replaced"]?.int } == [0, 1, 0])
     }
 
-    @Test func `Android replaces by tag, and a data message is silent and replaces nothing`() throws {
+    @Test func `Android replaces by tag; a data message is silent and replaces nothing`() throws {
         let simulator = Fixture.simulator()
         let android: JSONValue = ["notification": ["tag": "t", "channel_id": "news", "color": "#123456"]]
         _ = simulator.send(["token": "p", "notification": ["body": "one"], "android": android])
@@ -47,7 +47,7 @@ import Testing
         #expect(notes?[1]["group"] == "news" && notes?[1]["color"] == "#123456" && notes?[1]["replaced"] == 1)
     }
 
-    @Test func `a message for Apple alone is an iPhone's, though FCM carries it`() throws {
+    @Test func `an FCM message with only an apns block is shown as an iPhone`() throws {
         let simulator = Fixture.simulator()
         let apns: JSONValue = [
             "payload": ["aps": ["alert": ["title": "T", "subtitle": "S", "body": "B"], "badge": 3, "thread-id": "x"]],
@@ -61,7 +61,7 @@ import Testing
         #expect(note?["image"] == "https://example.com/i.png")
     }
 
-    @Test func `a Live Activity is one card of its app, with its state untouched`() throws {
+    @Test func `a Live Activity is one card per app, with its content state unchanged`() throws {
         let simulator = Fixture.simulator()
         for score in 1...3 {
             _ = simulator.push {
@@ -84,7 +84,7 @@ import Testing
         #expect(try Self.phones(simulator).first?["badge"] == 0)
     }
 
-    @Test func `what was refused rings no phone, and is counted`() throws {
+    @Test func `a rejected push does not reach the phone and is counted`() throws {
         let simulator = Fixture.simulator()
         try simulator.play(#"{"provider":"apns","status":410}"#)
         _ = simulator.push()
@@ -92,7 +92,7 @@ import Testing
         #expect(phone["refused"] == 1 && phone["delivered"] == 0 && phone["notifications"] == [])
     }
 
-    @Test func `changes are told from a number on, and word of them comes to whoever watches`() async throws {
+    @Test func `changes are listed from a change number, and watchers are notified`() async throws {
         let simulator = Fixture.simulator()
         var watch = simulator.wall.watch().makeAsyncIterator()
         await watch.next()
@@ -108,7 +108,7 @@ import Testing
         #expect(none.generation == first.generation + 1 && none.phones.isEmpty)
     }
 
-    @Test func `a request that comes to the wall late is told all the same, in its place`() throws {
+    @Test func `a request that reaches the wall late is inserted in log order`() throws {
         let simulator = Fixture.simulator()
         for text in ["one", "two", "three"] { _ = simulator.push { $0.payload(#"{"aps":{"alert":"\#(text)"}}"#) } }
         let entries = simulator.log.requests(of: .apns)
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `the quiet ones leave when there are too many phones, and too many notifications push the oldest out`() {
+    @Test func `the least recently changed phones are removed, and a phone keeps its latest notifications`() {
         let simulator = Fixture.simulator()
         for index in 0..<1500 {
             _ = simulator.push { $0.path = "/3/device/\(String(0x1000 + index, radix: 16))" }
@@ -137,7 +137,7 @@ import Testing
         #expect(!phones.contains { $0.id.token == "1000" })
     }
 
-    @Test(arguments: ["/", "/phones", "/wall.css", "/wall.js"]) func `the page may talk to nobody but its own port`(
+    @Test(arguments: ["/", "/phones", "/wall.css", "/wall.js"]) func `the page may only connect to its own port`(
         path: String
     ) async throws {
         try await ControlRoutesTests.withControl { client async throws in
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `what a phone shows is told as JSON that no text can break out of`() async throws {
+    @Test func `a phone's payload cannot break out of the JSON event`() async throws {
         let simulator = Fixture.simulator()
         _ = simulator.push { $0.payload(#"{"aps":{"alert":"<script>\n\"x\""}}"#) }
         try await ControlRoutesTests.withControl(simulator) { client async throws in

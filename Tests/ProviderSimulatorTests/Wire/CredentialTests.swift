@@ -34,10 +34,10 @@ import Testing
         ])
     }
 
-    @Test func `the public halves of the catalog's credentials are known`() throws {
+    @Test func `the catalog's public keys are accepted`() throws {
         try Self.withFolder { folder in
             let apps = try KnownApps(try Self.catalog(folder))
-            let simulator = Simulator(world: World(apps: apps))
+            let simulator = Simulator(state: SimulatorState(apps: apps))
             #expect(simulator.push()?.status == 200)
             #expect(
                 TokenEndpointTests.ask(
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `a credential that is none is refused, naming its file`() throws {
+    @Test func `an invalid credential is rejected with its file name`() throws {
         try Self.withFolder { folder in
             for (key, account) in [("nonsense", nil), (nil, "{}"), (nil, "nonsense")] as [(String?, String?)] {
                 let catalog = try Self.catalog(folder, key: key, account: account)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `a certificate is kept over restarts, made again when it is incomplete or about to end`() throws {
+    @Test func `a certificate is reused after a restart, and replaced when incomplete or about to expire`() throws {
         try Self.withFolder { folder in
             let file = folder.appending(path: "ca.pem").path
             func authority() throws -> String { try String(contentsOfFile: file, encoding: .utf8) }
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `a folder that cannot be written is said so`() {
+    @Test func `an error names a folder that cannot be written`() {
         #expect(throws: (any Error).self) { try ServerIdentity(authorityFile: "/dev/null/ca.pem") }
     }
 }

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import ProviderSimulator
 
-/// Each way a connection or a stream may fail, as the senders' client sees it.
+/// Connection and stream faults, as the senders' HTTP/2 client sees them.
 @Suite(.timeLimit(.minutes(2))) struct WireFaultTests {
     static func execute(_ client: HTTP2Client, within deadline: Duration = .seconds(10)) async -> Result<
         Int, HTTP2Error
@@ -19,7 +19,7 @@ import TestSupport
         }
     }
 
-    /// A client whose connection has proved itself, so that it has many streams.
+    /// A client whose connection has had its first accepted push, and so many streams.
     static func withWarm(
         _ port: ProviderPort = .apns(.production), _ body: (WireTests.Listening, HTTP2Client) async throws -> Void
     ) async throws {
@@ -32,8 +32,7 @@ import TestSupport
     @Test(arguments: [
         #""reset":2"#, #""drop":true"#, #""close":true"#,
     ])
-    func `a stream or connection that breaks off is an error that may have been processed`(members: String) async throws
-    {
+    func `a broken stream or connection is an error that may have been processed`(members: String) async throws {
         try await Self.withWarm { listening, client async throws in
             try listening.simulator.play(#"{"provider":"apns",\#(members),"count":1}"#)
             guard case .failure(let error) = await Self.execute(client) else {
@@ -48,7 +47,7 @@ import TestSupport
     @Test(arguments: [
         #""silence":true"#, #""stall":true"#,
     ])
-    func `what goes silent is a deadline that passes`(members: String) async throws {
+    func `a silent request ends at its deadline`(members: String) async throws {
         try await Self.withWarm { listening, client async throws in
             try listening.simulator.play(#"{"provider":"apns",\#(members),"count":1}"#)
             #expect(
@@ -58,18 +57,18 @@ import TestSupport
 
     @Test(arguments: [
         #""reset":2"#, #""drop":true"#, #""silence":true"#, #""stall":true"#,
-    ]) func `an acceptance whose body is lost is an acceptance`(members: String) async throws {
+    ]) func `an acceptance with a lost body is an acceptance`(members: String) async throws {
         try await Self.withWarm { listening, client async throws in
             try listening.simulator.play(#"{"provider":"apns",\#(members),"after":"headers","count":1}"#)
             #expect(await Self.execute(client, within: .milliseconds(300)) == .success(200))
         }
     }
 
-    @Test func `an answer that is complete before the connection drops is an answer`() async throws {
+    @Test func `a complete response before the connection drops is a response`() async throws {
         try await Self.withWarm { listening, client async throws in
             try listening.simulator.play(#"{"provider":"apns","close":true,"after":"answer","count":1}"#)
             #expect(await Self.execute(client) == .success(200))
-            // A request may cross the close on its way, and is lost then.
+            // A request may cross the close of the connection and be lost.
             try await eventually("a second connection", within: .seconds(10)) {
                 guard await Self.execute(client) == .success(200) else { return false }
                 return listening.simulator.log.requests(of: .apns).last?.request.connection == 2
@@ -78,10 +77,10 @@ import TestSupport
     }
 
     @Test(arguments: ["expired", "wrong_name", "unknown_authority", "wrong_protocol", "refuse"])
-    func `a handshake that must fail does, and the next one does not`(fault: String) async throws {
+    func `a scripted handshake fault fails one handshake`(fault: String) async throws {
         try await WireTests.withListener(.google) { listening, client async throws in
             let script = try JSONReader.value(of: Array(#"{"port":"fcm","fault":"\#(fault)","count":1}"#.utf8))
-            #expect(try listening.simulator.world.handshakes.play(script) == 1)
+            #expect(try listening.simulator.state.handshakes.play(script) == 1)
             let request = HTTP2Request(path: "/token", body: Array("x=y".utf8))
             let first = await #expect(throws: HTTP2Error.self) {
                 try await client.execute(request, deadline: .seconds(2))
@@ -95,33 +94,33 @@ import TestSupport
         }
     }
 
-    @Test func `a handshake that is ignored ends at the deadline`() async throws {
+    @Test func `an ignored handshake ends at the deadline`() async throws {
         try await WireTests.withListener(.google) { listening, client async throws in
-            listening.simulator.world.handshakes.script([.init(fault: .ignore, count: 1)], for: .google)
+            listening.simulator.state.handshakes.script([.init(fault: .ignore, count: 1)], for: .google)
             await #expect(throws: HTTP2Error.self) {
                 try await client.execute(HTTP2Request(path: "/token"), deadline: .milliseconds(500))
             }
         }
     }
 
-    static func withDisturbances(
-        _ listening: WireTests.Listening, _ text: String, _ body: (Disturbances) async throws -> Void
+    static func withFaultInjection(
+        _ listening: WireTests.Listening, _ text: String, _ body: (FaultInjection) async throws -> Void
     ) async throws {
-        let disturbances = Disturbances()
-        let service = DisturbanceService(
-            disturbances: disturbances, simulator: listening.simulator, ports: listening.ports)
-        disturbances.post(try Disturbance.read(try JSONReader.value(of: Array(text.utf8))))
+        let faultInjection = FaultInjection()
+        let service = ConnectionFaultService(
+            faultInjection: faultInjection, simulator: listening.simulator, ports: listening.ports)
+        faultInjection.post(try ConnectionFault.read(try JSONReader.value(of: Array(text.utf8))))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await service.run() }
-            try await body(disturbances)
+            try await body(faultInjection)
             group.cancelAll()
         }
     }
 
-    @Test func `a GOAWAY again and again loses nothing that is resent where that is safe`() async throws {
+    @Test func `repeated GOAWAYs lose no request when unprocessed ones are resent`() async throws {
         try await Self.withWarm { listening, client async throws in
             let script = #"{"port":"apns","goaway":{"last_stream":"graceful","pause_ms":20},"every_ms":40}"#
-            try await Self.withDisturbances(listening, script) { _ async throws in
+            try await Self.withFaultInjection(listening, script) { _ async throws in
                 var answered = 0
                 func connection() -> Int { listening.simulator.log.requests(of: .apns).last?.request.connection ?? 0 }
                 while answered <= 8 || connection() <= 4 {
@@ -137,14 +136,15 @@ import TestSupport
         }
     }
 
-    @Test(arguments: [#""drop":true"#, #""close":true"#]) func `an idle connection ends, and the next push has another`(
+    @Test(arguments: [#""drop":true"#, #""close":true"#])
+    func `after an idle connection ends, the next push opens another`(
         members: String
     ) async throws {
         try await Self.withWarm { listening, client async throws in
-            try await Self.withDisturbances(listening, "{\(members)}") { disturbances async throws in
-                try await eventually("it ended", within: .seconds(5)) { disturbances.entries[0].isEnded }
-                #expect(disturbances.entries[0].connections == 1)
-                // The order to end it may still be on its way to the connection's loop.
+            try await Self.withFaultInjection(listening, "{\(members)}") { faultInjection async throws in
+                try await eventually("it ended", within: .seconds(5)) { faultInjection.entries[0].isEnded }
+                #expect(faultInjection.entries[0].connections == 1)
+                // The GOAWAY may not have reached the connection's event loop yet.
                 try await eventually("a new connection takes it", within: .seconds(10)) {
                     guard await Self.execute(client) == .success(200) else { return false }
                     return listening.simulator.log.requests(of: .apns).last?.request.connection == 2
@@ -153,18 +153,18 @@ import TestSupport
         }
     }
 
-    @Test func `access tokens are revoked at their time`() async throws {
+    @Test func `access tokens are revoked at the scheduled time`() async throws {
         try await WireTests.withListener(.google) { listening, _ async throws in
-            let tokens = listening.simulator.world.accessTokens
+            let tokens = listening.simulator.state.accessTokens
             let token = tokens.issue(project: "p", lifetime: 60, at: .now)
-            try await Self.withDisturbances(listening, #"{"revoke_access_tokens":true,"delay_ms":1}"#) {
+            try await Self.withFaultInjection(listening, #"{"revoke_access_tokens":true,"delay_ms":1}"#) {
                 _ async throws in
                 try await eventually("it is refused", within: .seconds(5)) { tokens.grant(for: token, at: .now) == nil }
             }
         }
     }
 
-    @Test func `a GOAWAY before a request leaves all that came with it unprocessed`() async throws {
+    @Test func `a GOAWAY before a request leaves all concurrent requests unprocessed`() async throws {
         try await Self.withWarm { listening, client async throws in
             try listening.simulator.play(#"{"provider":"apns","goaway":{"last_stream":"before"},"skip":20,"count":1}"#)
             let results = await withTaskGroup(of: Result<Int, HTTP2Error>.self) { group in
@@ -177,14 +177,14 @@ import TestSupport
         }
     }
 
-    @Test func `a client that pings Google is sent away`() async throws {
+    @Test func `a client that pings Google too often gets GOAWAY`() async throws {
         try await WireTests.withListener(.google) { listening, _ async throws in
             var configuration = HTTP2ClientConfiguration()
             configuration.pingAfter = .milliseconds(30)
             let client = try listening.client(configuration)
-            // The client asks after a peer that owes it an answer.
+            // The client pings a peer that owes it a response.
             try listening.simulator.play(#"{"provider":"fcm","silence":true}"#)
-            let token = listening.simulator.world.accessTokens.issue(
+            let token = listening.simulator.state.accessTokens.issue(
                 project: Fixture.project, lifetime: 3600, at: .now)
             let request = HTTP2Request(
                 path: "/v1/projects/\(Fixture.project)/messages:send",
@@ -198,16 +198,19 @@ import TestSupport
         }
     }
 
-    @Test(arguments: [ProviderPort.apns(.production), .google]) func `an idle connection is ended, a used one is not`(
+    @Test(arguments: [ProviderPort.apns(.production), .google])
+    func `an idle connection is closed, an active one is not`(
         port: ProviderPort
     ) async throws {
         try await WireTests.withListener(port) { listening, client async throws in
-            let watch = IdleWatch(allowances: listening.simulator.world.allowances, ports: listening.ports)
+            let watch = IdleTimeoutService(rateLimits: listening.simulator.state.rateLimits, ports: listening.ports)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await watch.run() }
                 _ = try await client.execute(WireTests.push(), deadline: .seconds(10))
                 #expect(listening.ports.connections(of: port).count == 1)
-                listening.simulator.world.allowances.limits = try Limits(["apns_idle_ms": 100, "fcm_idle_ms": 100])
+                listening.simulator.state.rateLimits.limits = try LimitSettings([
+                    "apns_idle_ms": 100, "fcm_idle_ms": 100,
+                ])
                 try await eventually("the connection ended", within: .seconds(10)) {
                     listening.ports.connections(of: port).isEmpty
                 }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOPosix
 import PushProtocol
@@ -9,9 +10,9 @@ import TestSupport
 
 @testable import ProviderSimulator
 
-/// The simulator behind its real ports, asked by the client that the senders use.
+/// The simulator on real ports, used by the senders' HTTP/2 client.
 @Suite(.timeLimit(.minutes(2))) struct WireTests {
-    /// A listening simulator with clients for one of its ports.
+    /// A listening simulator and clients for one of its ports.
     struct Listening {
         let simulator: Simulator
         let endpoint: HTTP2Endpoint
@@ -77,7 +78,7 @@ import TestSupport
 
     static let providerToken = Signing.providerToken(issuedAt: Timestamp.now.seconds)
 
-    @Test func `a push arrives, is answered and is on record`() async throws {
+    @Test func `a push is answered and logged`() async throws {
         try await Self.withListener(.apns(.development)) { listening, client async throws in
             let response = try await client.execute(Self.push(), deadline: .seconds(10))
             #expect(response.status == 200 && response.headers["apns-id"] == Fixture.id && response.body.isEmpty)
@@ -87,10 +88,10 @@ import TestSupport
         }
     }
 
-    @Test func `a client certificate pushes without a provider token, and without one nobody does`() async throws {
+    @Test func `a client certificate replaces the provider token; without either, the push is rejected`() async throws {
         let certificates = try TestCertificates.shared()
         try await Self.withListener(.apns(.production), clientAuthorityFile: certificates.authorityFile) {
-            listening, stranger async throws in
+            listening, otherAuthority async throws in
             let known = try listening.client(
                 certificate: .init(
                     certificateFile: certificates.clientCertificateFile, keyFile: certificates.clientKeyFile))
@@ -99,7 +100,7 @@ import TestSupport
                 headers: [HTTP2Header(name: "apns-topic", value: Fixture.bundle)],
                 body: Array(#"{"aps":{"alert":"hi"}}"#.utf8))
             let taken = try await known.execute(push, deadline: .seconds(10)).status
-            let refused = try await stranger.execute(push, deadline: .seconds(10)).status
+            let refused = try await otherAuthority.execute(push, deadline: .seconds(10)).status
             await known.shutdown()
             #expect(taken == 200 && refused == 403)
         }
@@ -119,7 +120,7 @@ import TestSupport
         }
     }
 
-    @Test func `refusals and troubles reach the client as what they are`() async throws {
+    @Test func `rejections and faults reach the client as such`() async throws {
         try await Self.withListener(.apns(.production)) { _, client async throws in
             let gone = try await client.execute(Self.push("51030000"), deadline: .seconds(10))
             #expect(gone.status == 410)
@@ -141,7 +142,7 @@ import TestSupport
         }
     }
 
-    @Test func `a GOAWAY before the stream leaves it unprocessed, and the next connection is fine`() async throws {
+    @Test func `a GOAWAY before the stream leaves it unprocessed, and the next connection works`() async throws {
         try await Self.withListener(.apns(.production)) { _, client async throws in
             #expect(try await client.execute(Self.push(), deadline: .seconds(10)).status == 200)
             let error = await #expect(throws: HTTP2Error.self) {
@@ -157,7 +158,7 @@ import TestSupport
         }
     }
 
-    @Test func `Google's port grants an access token and takes a message with it`() async throws {
+    @Test func `Google's port grants an access token and accepts a message with it`() async throws {
         try await Self.withListener(.google) { listening, client async throws in
             let now = Timestamp.now.seconds
             let assertion = Signing.rs256(
@@ -178,7 +179,7 @@ import TestSupport
         }
     }
 
-    @Test func `a port that is taken is said so`() async throws {
+    @Test func `a port in use is reported`() async throws {
         try await Self.withListener(.google) { listening, _ async throws in
             let second = ProviderListener(
                 role: .google, simulator: listening.simulator, host: "127.0.0.1", port: listening.endpoint.port,

@@ -3,7 +3,7 @@ import PushSending
 import Synchronization
 import TestSupport
 
-/// Time that only moves when a test says so.
+/// A clock that a test advances.
 final class ManualTime: Sendable {
     private struct Sleeper {
         var until: Duration
@@ -44,7 +44,7 @@ final class ManualTime: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { wake in
                 state.withLock { $0.sleepers[id] = Sleeper(until: $0.uptime + duration, wake: wake) }
-                // Cancelled before it lay down, it was not found by the handler below.
+                // Cancelled before it was added, so the handler below did not find it.
                 if Task.isCancelled { cancel(id) }
             }
         } onCancel: {

@@ -1,16 +1,17 @@
+import Providers
 import PushProtocol
 import PushSending
 import Synchronization
 
-/// A provider that answers each target by a script, and remembers what it was asked to send.
+/// A gateway that answers each target by a script and records the requests.
 final class ScriptedGateway: PushGateway {
-    typealias Script = @Sendable (Push.Target, _ call: Int) async -> GatewayAnswer
+    typealias Script = @Sendable (Push.Target, _ call: Int) async -> SendResult
 
-    let quota: QuotaGate?
+    let quota: QuotaLimiter?
     private let script: Mutex<Script>
     private let log = Mutex<[DeviceToken]>([])
 
-    init(quota: QuotaGate? = nil, _ script: @escaping Script = { _, _ in .settled(.accepted(id: nil)) }) {
+    init(quota: QuotaLimiter? = nil, _ script: @escaping Script = { _, _ in .settled(.accepted(id: nil)) }) {
         self.quota = quota
         self.script = Mutex(script)
     }
@@ -22,19 +23,20 @@ final class ScriptedGateway: PushGateway {
     func render(_ push: Push) -> any PushRendering { BareRendering() }
 
     func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in _: Lane, mayStart: @escaping @Sendable (Copy) -> Bool
-    ) async -> [GatewayAnswer] {
-        await withTaskGroup(of: (Int, GatewayAnswer).self) { group in
-            for (place, copy) in copies.enumerated() {
+        _ requests: [TargetRequest], of renderings: [any PushRendering], in _: Lane,
+        mayStart: @escaping @Sendable (TargetRequest) -> Bool
+    ) async -> [SendResult] {
+        await withTaskGroup(of: (Int, SendResult).self) { group in
+            for (index, request) in requests.enumerated() {
                 let call = log.withLock { log in
-                    log.append(copy.target.token)
+                    log.append(request.target.token)
                     return log.count
                 }
-                group.addTask { (place, await self.script.withLock { $0 }(copy.target, call)) }
+                group.addTask { (index, await self.script.withLock { $0 }(request.target, call)) }
             }
-            var answers = [GatewayAnswer](repeating: .withdrawn, count: copies.count)
-            for await (place, answer) in group { answers[place] = answer }
-            return answers
+            var results = [SendResult](repeating: .withdrawn, count: requests.count)
+            for await (index, result) in group { results[index] = result }
+            return results
         }
     }
 }

@@ -1,11 +1,12 @@
+import Providers
 import PushProtocol
 import PushSending
 import Synchronization
 
-/// Answers requests from a list, the last one for ever, and counts connections.
+/// Answers requests from a list, then repeats the last answer. Counts reconnects.
 final class ScriptedTransport: ProviderTransport {
     private struct State {
-        var answers: [TransportAnswer]
+        var answers: [TransportResult]
         var generation = 0
         var sent: [(request: ProviderRequest, authorization: String?, generation: Int)] = []
     }
@@ -13,8 +14,8 @@ final class ScriptedTransport: ProviderTransport {
     private let state: Mutex<State>
     private let after: @Sendable () -> Void
 
-    /// `after` is called when requests were taken.
-    init(_ answers: TransportAnswer..., after: @escaping @Sendable () -> Void = {}) {
+    /// - Parameter after: called after each batch.
+    init(_ answers: TransportResult..., after: @escaping @Sendable () -> Void = {}) {
         state = Mutex(State(answers: answers))
         self.after = after
     }
@@ -23,8 +24,8 @@ final class ScriptedTransport: ProviderTransport {
     var sent: [(request: ProviderRequest, authorization: String?, generation: Int)] { state.withLock(\.sent) }
 
     func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
-    ) async -> [TransportAnswer] {
+        _ batch: ProviderRequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
+    ) async -> [TransportResult] {
         defer { after() }
         return state.withLock { state in
             (0..<batch.count).map { index in
@@ -41,26 +42,26 @@ final class ScriptedTransport: ProviderTransport {
     }
 }
 
-/// A wire whose answers say which consequence they have, by their status.
-struct StatusWire: PushWire {
+/// A codec that maps statuses to consequences.
+struct StatusCodec: ProviderCodec {
     let consequences: [Int: Consequence]
 
     var path: String? { nil }
 
     func render(_ push: Push, now: Timestamp) -> any PushRendering { BareRendering() }
 
-    func goesOn(after status: Int) -> Bool { true }
+    func shouldContinue(after status: Int) -> Bool { true }
 
-    func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+    func consequence(of response: ProviderResponse, to sent: ResponseContext) -> Consequence {
         consequences[response.status] ?? .settle(.accepted(id: nil))
     }
 }
 
-/// Requests with nothing but a path.
+/// A rendering whose requests have only a path.
 final class BareRendering: PushRendering {
-    func begin(in batch: inout RequestBatch) { batch.begin(RequestBatch.Letter(shared: [])) }
+    func begin(in batch: inout ProviderRequestBatch) { batch.begin(ProviderRequestBatch.HeaderTemplate(shared: [])) }
 
-    func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection) {
+    func add(_ target: Push.Target, to batch: inout ProviderRequestBatch) throws(LocalRejection) {
         guard !target.token.secret.isEmpty else { throw LocalRejection("malformed-token", suspectToken: true) }
         batch.write("/\(target.token.secret)")
         batch.endValue()
@@ -68,8 +69,8 @@ final class BareRendering: PushRendering {
     }
 }
 
-/// Mints `bearer 1`, `bearer 2`, … or throws what it is told.
-final class ScriptedMint: Sendable {
+/// Mints `bearer 1`, `bearer 2`, …, or throws the given error.
+final class ScriptedMinter: Sendable {
     private let state = Mutex<(count: Int, error: CredentialError?)>((0, nil))
 
     var count: Int { state.withLock(\.count) }

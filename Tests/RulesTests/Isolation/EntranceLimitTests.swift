@@ -3,12 +3,12 @@ import Foundation
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// The deepest and longest events that enter can be wrapped, stored, read and published.
+/// The deepest and longest accepted events can be stored, read and published.
 @Suite(.timeLimit(.minutes(4))) struct EntranceLimitTests {
     static let queue = WorkQueue.registryNotifications(.interactive).name
 
@@ -16,7 +16,7 @@ import Testing
         String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
     }
 
-    /// A delivery in binary mode, whose body is the data alone.
+    /// A delivery in CloudEvents binary mode: the body is the data.
     static func binary(_ data: String) -> Inbound {
         delivered(
             data, contentType: "application/json",
@@ -26,12 +26,12 @@ import Testing
             ])
     }
 
-    static let rules = CrowdTests.rules.replacing(
+    static let rules = LargeAudienceTests.rules.replacing(
         "examples: [{ team: t, users: [1], name: Pat }, { team: t, users: [], name: Kim }]",
         with: "examples: [{ team: t, users: [1], name: Pat, k: [1] }, { team: t, users: [], name: Kim, k: [1] }]"
     ).replacing(#"say: { body: "{{name}}", "#, with: #"say: { body: "{{name}}", data: { k: "{{k}}" }, "#)
 
-    @Test func `data deeper than the limit is refused where it enters, in both modes`() throws {
+    @Test func `data deeper than the limit is refused on receipt, in both modes`() throws {
         let most = CloudEvents.maximumDataDepth
         func decode(_ inbound: Inbound) throws -> DomainEvent {
             try CloudEvents.decode(
@@ -50,54 +50,56 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 1100]) func `the deepest data that enters is published`(people: Int) async throws {
+    @Test(arguments: [1, 1100]) func `the deepest accepted data is published`(people: Int) async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
-            let place = try CrowdTests.Place(pool)
-            place.shelf.put(RuleBook([try parse(Self.rules)]))
+            let fixture = try LargeAudienceTests.FanOutFixture(pool)
+            fixture.currentRules.put(RuleSets([try parse(Self.rules)]))
             let users = (0..<people).map { #""n-\#($0)""# }.joined(separator: ",")
-            let handler = EventHandler(shelf: place.shelf, store: place.store.decisions, now: { place.clock.now })
+            let handler = EventHandler(
+                currentRules: fixture.currentRules, store: fixture.store.decisions, now: { fixture.clock.now })
             let inbound = Self.binary(
                 #"{"team":"t","users":[\#(users)],"name":"Pat","k":\#(Self.deep(CloudEvents.maximumDataDepth - 1))}"#
-            ).at(place.clock.now)
+            ).at(fixture.clock.now)
             let verdict = try await handler.handle([
                 Delivery(inbound: inbound, message: try handler.decode(inbound))
             ])[0]
             #expect(verdict.disposition == .done)
-            let steps = try await place.tell()
-            #expect((people > Crowd.threshold) == (steps > 0))
-            let bodies = verdict.outbound.map(\.body) + place.bus.messages(in: Self.queue).map(\.body)
-            let told = try bodies.flatMap { try PushProtocol.Notification.decode(wireBody: $0).recipients }
-            #expect(told.count == people)
+            let steps = try await fixture.runSteps()
+            #expect((people > LargeAudience.threshold) == (steps > 0))
+            let bodies = verdict.outbound.map(\.body) + fixture.bus.messages(in: Self.queue).map(\.body)
+            let received = try bodies.flatMap { try PushProtocol.Notification.decode(wireBody: $0).recipients }
+            #expect(received.count == people)
         }
     }
 
-    @Test func `numbers that grow when they are stored, and values that are kept twice, are read back`() async throws {
+    @Test func `numbers that grow when stored, and values stored twice, are read back`() async throws {
         let policy =
             #"{ digest: { after: 15m, keep: { a: "{{name}}", b: "{{name}}" }, say: { body: "{{count}}" } } }"#
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
-            let place = try GatheringTests.Place(pool, GatheringTests.rules(policy, say: "{}"))
+            let fixture = try GatheringTests.GatheringFixture(pool, GatheringTests.rules(policy, say: "{}"))
             let numbers = Array(repeating: "1e18", count: 45_000).joined(separator: ",")
-            try await place.happen(
+            try await fixture.handleEvent(
                 "thing.happened", #"{"users":[1],"name":[\#(numbers)],"room":1,"at":"2026-01-20T12:00:00Z"}"#)
             let size: Int = try await pool.query("SELECT octet_length(details::text) FROM rules.digest_item").single()
             #expect(size > WireCoding.maximumBodySize)
-            try await place.thing("b", users: "[2]")
-            place.clock.advance(.seconds(1000))
-            #expect(try await place.pass() == ["1: 1", "2: 1"])
+            try await fixture.thing("b", users: "[2]")
+            fixture.clock.advance(.seconds(1000))
+            #expect(try await fixture.runWorkers() == ["1: 1", "2: 1"])
         }
     }
 
-    @Test func `a content that no message can carry is decided as such, and is in the inbox`() async throws {
+    @Test func `content too large for a message gets its own reason and is kept in the inbox`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
-            let place = try CrowdTests.Place(pool)
-            place.shelf.put(RuleBook([try parse(Self.rules)]))
-            try await place.gather(20, team: "small")
-            let handler = EventHandler(shelf: place.shelf, store: place.store.decisions, now: { place.clock.now })
-            // Each number takes four bytes where it enters, and nineteen in the notification.
+            let fixture = try LargeAudienceTests.FanOutFixture(pool)
+            fixture.currentRules.put(RuleSets([try parse(Self.rules)]))
+            try await fixture.addMembers(20, team: "small")
+            let handler = EventHandler(
+                currentRules: fixture.currentRules, store: fixture.store.decisions, now: { fixture.clock.now })
+            // Each number takes four bytes in the event and nineteen in the notification.
             let numbers = Array(repeating: "1e18", count: 20_000).joined(separator: ",")
             let inbound = delivered(
                 cloudEvent(data: #"{"team":"small","users":[],"name":"Pat","k":[\#(numbers)]}"#)
-            ).at(place.clock.now)
+            ).at(fixture.clock.now)
             let verdict = try await handler.handle([
                 Delivery(inbound: inbound, message: try handler.decode(inbound))
             ])[0]
@@ -109,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `a message deeper than the next stage takes fails where it is made`() throws {
+    @Test func `a message deeper than the next stage accepts fails when encoded`() throws {
         func notification(_ levels: Int) throws -> PushProtocol.Notification {
             PushProtocol.Notification(
                 trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: AppID(rawValue: "test")!, rule: "r",
@@ -119,7 +121,7 @@ import Testing
         func nested(_ levels: Int) throws -> JSONValue {
             (0..<levels).reduce(JSONValue.int(1)) { inner, _ in .array([inner]) }
         }
-        // The notification, its content and its data are three levels.
+        // The notification, its content and its data add three levels.
         let taken = try Outbound(notification(WireCoding.maximumDepth - 3), to: .notifications, routingKey: "x")
         _ = try PushProtocol.Notification.decode(wireBody: taken.body)
         #expect(throws: WireError.tooDeep(limit: WireCoding.maximumDepth)) {
@@ -127,19 +129,19 @@ import Testing
         }
     }
 
-    @Test func `long ids of users make more messages, none too large`() throws {
-        let saying = Saying(
+    @Test func `long user ids make more messages, and none too large`() throws {
+        let rendered = RenderedNotification(
             id: UUID(), app: AppID(rawValue: "test")!, rule: "r", lane: .bulk, content: Content(body: "b"), mutes: [],
             correlation: "c")
         let recipients = (0..<1000).map { index in
             let name = String(repeating: "\"", count: 250) + "\(index)"
             return PushProtocol.Notification.Recipient(user: user(name), notification: UUID(), badge: 99_999)
         }
-        let notifications = saying.notifications(to: recipients, quietly: false) { _, _ in UUID() }
+        let notifications = rendered.notifications(to: recipients, quietly: false) { _, _ in UUID() }
         #expect(notifications.flatMap(\.recipients) == recipients)
         for notification in notifications {
             _ = try Outbound(notification, to: .notifications, routingKey: "x")
         }
-        #expect(saying.isSendable)
+        #expect(rendered.isSendable)
     }
 }

@@ -4,122 +4,125 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
 /// Rows whose statements fail, and rows whose message the broker permanently refuses.
 @Suite(.timeLimit(.minutes(8))) struct WorkFailureTests {
-    typealias Place = WorkerIsolationTests.Place
+    typealias TwoAppFixture = WorkerIsolationTests.TwoAppFixture
     static let bad = WorkerIsolationTests.bad
     static let good = WorkerIsolationTests.good
 
-    /// A worker that marks rows, at work on one due row of each app.
+    /// A worker that can mark rows as dead, with one due row of each app.
     enum Poller: String, CaseIterable, Sendable {
-        case releaser, crowdTeller, badgeCorrector, pushRevoker, reporter
+        case scheduledSendWorker, fanOutWorker, badgeCorrector, pushRevoker, deliveryReportWorker
 
         var policy: String {
             switch self {
-            case .releaser: "{ schedule: { at: at } }"
-            case .reporter: "{ type: news, report: true }"
-            case .crowdTeller, .badgeCorrector, .pushRevoker: "{ type: news }"
+            case .scheduledSendWorker: "{ schedule: { at: at } }"
+            case .deliveryReportWorker: "{ type: news, report: true }"
+            case .fanOutWorker, .badgeCorrector, .pushRevoker: "{ type: news }"
             }
         }
 
         var table: DeadRow.Table {
             switch self {
-            case .releaser: .held
-            case .crowdTeller: .crowd
+            case .scheduledSendWorker: .held
+            case .fanOutWorker: .largeAudience
             case .badgeCorrector: .badge
             case .pushRevoker: .preferenceChange
-            case .reporter: .report
+            case .deliveryReportWorker: .report
             }
         }
 
         /// Whether a row belongs to the bad app.
-        var isBad: SQL { self == .crowdTeller ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
+        var isBad: SQL { self == .fanOutWorker ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
 
         /// The event and condition of a trigger that meets this worker's last change of a row.
         var end: (isDeletion: Bool, condition: SQL) {
             switch self {
-            case .releaser, .badgeCorrector, .pushRevoker: (true, "true")
-            case .crowdTeller: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
-            case .reporter: (false, "NEW.due_at IS NULL")
+            case .scheduledSendWorker, .badgeCorrector, .pushRevoker: (true, "true")
+            case .fanOutWorker: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
+            case .deliveryReportWorker: (false, "NEW.due_at IS NULL")
             }
         }
 
-        func prepare(_ place: Place) async throws {
+        func prepare(_ fixture: TwoAppFixture) async throws {
             switch self {
-            case .releaser:
-                try await place.happen()
-                place.clock.set(moment("2026-01-20T12:00:01Z"))
-            case .reporter: try await place.happen()
-            case .crowdTeller:
+            case .scheduledSendWorker:
+                try await fixture.handleEvent()
+                fixture.clock.set(moment("2026-01-20T12:00:01Z"))
+            case .deliveryReportWorker: try await fixture.handleEvent()
+            case .fanOutWorker:
                 let names = (0..<1100).map { #""n-\#($0)""# }.joined(separator: ",")
-                try await place.happen(users: "[\(names)]")
+                try await fixture.handleEvent(users: "[\(names)]")
             case .badgeCorrector:
                 for app in ["bad", "good"] {
-                    try await place.pool.execute(
-                        "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(place.clock.now.date))")
+                    try await fixture.pool.execute(
+                        "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(fixture.clock.now.date))"
+                    )
                 }
             case .pushRevoker:
-                try await place.happen()
-                try await place.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
+                try await fixture.handleEvent()
+                try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
                 for app in [WorkFailureTests.bad, WorkFailureTests.good] {
                     let person = PersonKey(app: app, user: user("1"))
-                    _ = try await PreferenceStore(pool: place.pool).change(person) { _ in PersonalSettings(isOn: false)
+                    _ = try await PreferenceStore(pool: fixture.pool).change(person) { _ in
+                        PersonalSettings(isOn: false)
                     }
                 }
             }
         }
 
-        /// Works until the good app's row is done.
-        func work(_ place: Place) async throws {
+        /// Runs the worker until the good app's row is done.
+        func work(_ fixture: TwoAppFixture) async throws {
             switch self {
-            case .releaser: try await place.releaser.releaseDue()
-            case .crowdTeller: while try await place.teller.tellNext() {}
-            case .badgeCorrector: try await place.corrector.correctDue()
-            case .reporter: try await place.reporter.report()
+            case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
+            case .fanOutWorker: while try await fixture.teller.processNext() {}
+            case .badgeCorrector: try await fixture.corrector.correctDue()
+            case .deliveryReportWorker: try await fixture.deliveryReportWorker.report()
             case .pushRevoker:
                 try await eventually("the good row is done", within: .seconds(30)) {
-                    try await place.revoker.revokeDue()
-                    return try await place.count("rules.preference_change WHERE app = 'good'") == 0
+                    try await fixture.revoker.revokeDue()
+                    return try await fixture.count("rules.preference_change WHERE app = 'good'") == 0
                 }
             }
         }
 
-        /// Lets leases end.
-        func wait(_ place: Place) async throws {
-            place.clock.advance(HeldStore.lease)
-            try await place.pool.execute("UPDATE rules.preference_change SET due_at = '-infinity'")
+        /// Advances the clock past the leases.
+        func wait(_ fixture: TwoAppFixture) async throws {
+            fixture.clock.advance(HeldStore.lease)
+            try await fixture.pool.execute("UPDATE rules.preference_change SET due_at = '-infinity'")
         }
 
-        /// The apps for which something was published.
-        func published(_ place: Place) throws -> Set<AppID> {
+        /// The apps with a published message.
+        func published(_ fixture: TwoAppFixture) throws -> Set<AppID> {
             switch self {
             case .pushRevoker:
                 Set(
-                    try place.bus.messages(in: StreamName.senderRevocations.rawValue).map {
+                    try fixture.bus.messages(in: StreamName.senderRevocations.rawValue).map {
                         try NotificationRevocation.decode(wireBody: $0.body).app
                     })
             // No queue is bound for reports here.
-            case .reporter: [WorkFailureTests.good]
-            case .releaser, .crowdTeller, .badgeCorrector: try place.published()
+            case .deliveryReportWorker: [WorkFailureTests.good]
+            case .scheduledSendWorker, .fanOutWorker, .badgeCorrector: try fixture.published()
             }
         }
     }
 
-    /// Makes statements about the bad app's row fail, or do something else.
+    /// Adds a trigger that makes statements about the bad app's row fail or run `act`.
     private static func spoil(
-        _ poller: Poller, isDeletion: Bool = false, _ condition: SQL, _ place: Place, with act: SQL = "RAISE 'no'"
+        _ poller: Poller, isDeletion: Bool = false, _ condition: SQL, _ fixture: TwoAppFixture,
+        with act: SQL = "RAISE 'no'"
     ) async throws {
         let event: SQL = isDeletion ? "DELETE" : "UPDATE"
         let row: SQL = isDeletion ? "OLD" : "NEW"
         let isAlive: SQL = isDeletion ? "true" : "NEW.dead_at IS NULL"
-        try await place.pool.execute(
+        try await fixture.pool.execute(
             "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \(act); RETURN \(row); END $$")
-        try await place.pool.execute(
+        try await fixture.pool.execute(
             """
             CREATE TRIGGER spoil BEFORE \(event) ON rules.\(identifier: poller.table.rawValue) FOR EACH ROW
             WHEN (\(poller.isBad) AND \(isAlive) AND \(condition)) EXECUTE FUNCTION spoil()
@@ -127,122 +130,122 @@ import Testing
     }
 
     @Test(arguments: Poller.allCases)
-    func `a message that the broker can never take ends as a dead row, and the other app goes on`(
+    func `a message that the broker always refuses makes a dead row, and the other app goes on`(
         _ poller: Poller
     ) async throws {
-        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
-            place.bus.refuse { $0.routingKey.hasSuffix(".bad") }
-            try await poller.prepare(place)
-            try await poller.work(place)
-            #expect(try poller.published(place) == [Self.good])
-            #expect(try await place.dead(poller.table) == ["unsendable"])
-            let refusals = place.bus.refusals
+        try await WorkerIsolationTests.with(poller.policy) { (fixture: TwoAppFixture) async throws in
+            fixture.bus.refuse { $0.routingKey.hasSuffix(".bad") }
+            try await poller.prepare(fixture)
+            try await poller.work(fixture)
+            #expect(try poller.published(fixture) == [Self.good])
+            #expect(try await fixture.dead(poller.table) == ["unsendable"])
+            let refusals = fixture.bus.refusals
             #expect(refusals >= 1)
             for _ in 0..<3 {
-                try await poller.wait(place)
-                try await poller.work(place)
+                try await poller.wait(fixture)
+                try await poller.work(fixture)
             }
-            #expect(place.bus.refusals == refusals)
+            #expect(fixture.bus.refusals == refusals)
         }
     }
 
-    @Test(arguments: Poller.allCases.filter { $0 != .crowdTeller })
-    func `a row that cannot be taken is dead, and the other app goes on`(_ poller: Poller) async throws {
-        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
-            try await poller.prepare(place)
-            try await Self.spoil(poller, "NEW.due_at IS NOT NULL", place)
-            try await poller.work(place)
-            #expect(try poller.published(place) == [Self.good])
-            #expect(try await place.dead(poller.table) == ["failed"])
+    @Test(arguments: Poller.allCases.filter { $0 != .fanOutWorker })
+    func `a row that cannot be leased is marked dead, and the other app goes on`(_ poller: Poller) async throws {
+        try await WorkerIsolationTests.with(poller.policy) { (fixture: TwoAppFixture) async throws in
+            try await poller.prepare(fixture)
+            try await Self.spoil(poller, "NEW.due_at IS NOT NULL", fixture)
+            try await poller.work(fixture)
+            #expect(try poller.published(fixture) == [Self.good])
+            #expect(try await fixture.dead(poller.table) == ["failed"])
         }
     }
 
     @Test(arguments: Poller.allCases)
-    func `a row that cannot be ended is dead, and nothing is published for it again`(_ poller: Poller) async throws {
-        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
-            try await poller.prepare(place)
-            try await Self.spoil(poller, isDeletion: poller.end.isDeletion, poller.end.condition, place)
-            try await poller.work(place)
-            #expect(try await place.dead(poller.table) == ["failed"])
-            let published = place.bus.published.count
+    func `a row that cannot be completed is marked dead and not published again`(_ poller: Poller) async throws {
+        try await WorkerIsolationTests.with(poller.policy) { (fixture: TwoAppFixture) async throws in
+            try await poller.prepare(fixture)
+            try await Self.spoil(poller, isDeletion: poller.end.isDeletion, poller.end.condition, fixture)
+            try await poller.work(fixture)
+            #expect(try await fixture.dead(poller.table) == ["failed"])
+            let published = fixture.bus.published.count
             for _ in 0..<2 {
-                try await poller.wait(place)
-                try await poller.work(place)
+                try await poller.wait(fixture)
+                try await poller.work(fixture)
             }
-            #expect(place.bus.published.count == published)
+            #expect(fixture.bus.published.count == published)
         }
     }
 
-    @Test func `a row whose statement alone runs out of time is dead, and the other app goes on`() async throws {
+    @Test func `a row whose statement times out alone is marked dead, and the other app goes on`() async throws {
         try await RulesDatabase.withPool(statementTimeout: .seconds(1)) { (pool: PostgresPool) async throws in
-            let place = try Place(pool, "{ type: news }")
-            try await Poller.badgeCorrector.prepare(place)
-            try await Self.spoil(.badgeCorrector, "true", place, with: "PERFORM pg_sleep(5)")
-            try await place.corrector.correctDue()
-            #expect(try place.published() == [Self.good])
-            #expect(try await place.dead(.badge) == ["failed"])
+            let fixture = try TwoAppFixture(pool, "{ type: news }")
+            try await Poller.badgeCorrector.prepare(fixture)
+            try await Self.spoil(.badgeCorrector, "true", fixture, with: "PERFORM pg_sleep(5)")
+            try await fixture.corrector.correctDue()
+            #expect(try fixture.published() == [Self.good])
+            #expect(try await fixture.dead(.badge) == ["failed"])
         }
     }
 
-    @Test(arguments: Poller.allCases.filter { $0 != .crowdTeller })
+    @Test(arguments: Poller.allCases.filter { $0 != .fanOutWorker })
     func `a lost connection marks no row`(_ poller: Poller) async throws {
-        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
-            try await poller.prepare(place)
+        try await WorkerIsolationTests.with(poller.policy) { (fixture: TwoAppFixture) async throws in
+            try await poller.prepare(fixture)
             if poller == .pushRevoker {
-                // No older transaction runs.
-                try await place.pool.execute("UPDATE rules.preference_change SET changed_at = '-infinity'")
+                // No older transaction is running.
+                try await fixture.pool.execute("UPDATE rules.preference_change SET changed_at = '-infinity'")
             }
             try await Self.spoil(
-                poller, "NEW.due_at IS NOT NULL", place, with: "RAISE 'away' USING ERRCODE = '57P01'")
+                poller, "NEW.due_at IS NOT NULL", fixture, with: "RAISE 'away' USING ERRCODE = '57P01'")
             await #expect(throws: (any Error).self) {
                 switch poller {
-                case .releaser: try await place.releaser.releaseDue()
-                case .badgeCorrector: try await place.corrector.correctDue()
-                case .pushRevoker: try await place.revoker.revokeDue()
-                case .reporter, .crowdTeller: try await place.reporter.report()
+                case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
+                case .badgeCorrector: try await fixture.corrector.correctDue()
+                case .pushRevoker: try await fixture.revoker.revokeDue()
+                case .deliveryReportWorker, .fanOutWorker: try await fixture.deliveryReportWorker.report()
                 }
             }
-            #expect(try await place.dead(poller.table).isEmpty)
+            #expect(try await fixture.dead(poller.table).isEmpty)
         }
     }
 
-    @Test func `badge corrections that are too many for one message are sent in smaller ones`() async throws {
-        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
-            try await place.pool.execute(
+    @Test func `badge corrections too large for one message are split`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.pool.execute(
                 """
                 INSERT INTO rules.badge (app, user_id, due_at)
-                SELECT 'good', n::text, \(place.clock.now.date) FROM generate_series(1, 5) AS n
+                SELECT 'good', n::text, \(fixture.clock.now.date) FROM generate_series(1, 5) AS n
                 """)
-            place.bus.refuse { message in
+            fixture.bus.refuse { message in
                 ((try? Notification.decode(wireBody: message.body))?.recipients.count ?? 0) > 2
             }
-            try await place.corrector.correctDue()
-            let sent = try place.bus.published.flatMap { try Notification.decode(wireBody: $0.body).recipients }
+            try await fixture.corrector.correctDue()
+            let sent = try fixture.bus.published.flatMap { try Notification.decode(wireBody: $0.body).recipients }
             #expect(Set(sent.map(\.user.rawValue)) == ["1", "2", "3", "4", "5"] && sent.count == 5)
-            #expect(try await place.count("rules.badge") == 0)
+            #expect(try await fixture.count("rules.badge") == 0)
         }
     }
 
-    @Test func `old rows that cannot be deleted stay alone, of remnants and of history`() async throws {
-        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
-            let old = (place.clock.now - .seconds(400 * 86_400)).date
+    @Test func `an old row that cannot be deleted stays alone, in tombstones and history`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            let old = (fixture.clock.now - .seconds(400 * 86_400)).date
             for app in ["bad", "good"] {
-                try await place.pool.execute(
+                try await fixture.pool.execute(
                     """
                     INSERT INTO rules.told (app, user_id, key, until)
                     SELECT \(app), n::text, 'k', \(old) FROM generate_series(1, 20) AS n
                     """)
-                try await place.pool.execute(
+                try await fixture.pool.execute(
                     """
                     INSERT INTO rules.inbox (notification, app, user_id, saying, at)
                     SELECT gen_random_uuid(), \(app), n::text, gen_random_uuid(), \(old) + n * interval '1 minute'
                     FROM generate_series(1, 20) AS n
                     """)
             }
-            try await place.pool.execute(
+            try await fixture.pool.execute(
                 "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
             for table: SQL in ["told", "inbox"] {
-                try await place.pool.execute(
+                try await fixture.pool.execute(
                     """
                     CREATE TRIGGER refuse BEFORE DELETE ON rules.\(table) FOR EACH ROW
                     WHEN (OLD.app = 'bad' AND OLD.user_id IN ('3', '7')) EXECUTE FUNCTION refuse()
@@ -250,11 +253,11 @@ import Testing
             }
             let log = CapturingLogger()
             let sweeper = Sweeper(
-                remnants: RemnantStore(pool: place.pool), history: HistoryStore(pool: place.pool, step: 10),
-                terms: .usual, pause: .zero, now: { place.clock.now }, logger: log.logger)
+                tombstones: TombstoneStore(pool: fixture.pool), history: HistoryStore(pool: fixture.pool, step: 10),
+                terms: .usual, pause: .zero, now: { fixture.clock.now }, logger: log.logger)
             await #expect(throws: PostgresError.self) { try await sweeper.sweep() }
             for table: SQL in ["rules.told", "rules.inbox"] {
-                let left = try await place.pool.query("SELECT app || ' ' || user_id FROM \(table) ORDER BY 1").map {
+                let left = try await fixture.pool.query("SELECT app || ' ' || user_id FROM \(table) ORDER BY 1").map {
                     try $0.decode(String.self, at: 0)
                 }
                 #expect(left == ["bad 3", "bad 7"])
@@ -264,39 +267,40 @@ import Testing
         }
     }
 
-    @Test func `an hour is counted for every app but the one that cannot be counted`() async throws {
-        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
-            try await place.happen()
-            try await place.pool.execute("ALTER TABLE rules.tally ADD CONSTRAINT no_bad CHECK (app <> 'bad')")
-            let store = TallyStore(pool: place.pool, logger: .silent)
-            #expect(try await store.count(now: place.clock.now).contains(TallyPlan.hour(of: place.clock.now)))
-            #expect(try await place.count("rules.tally WHERE app = 'good'") == 1)
-            // It waits until the hour is due again.
-            #expect(try await store.count(now: place.clock.now).isEmpty)
-            try await place.pool.execute("ALTER TABLE rules.tally DROP CONSTRAINT no_bad")
-            place.clock.advance(TallyPlan.pace)
-            try await store.count(now: place.clock.now)
-            #expect(try await place.count("rules.tally") == 2)
+    @Test func `an app that cannot be counted does not stop the count of others`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent()
+            try await fixture.pool.execute("ALTER TABLE rules.tally ADD CONSTRAINT no_bad CHECK (app <> 'bad')")
+            let store = StatsStore(pool: fixture.pool, logger: .silent)
+            #expect(try await store.count(now: fixture.clock.now).contains(StatsRollupPlan.hour(of: fixture.clock.now)))
+            #expect(try await fixture.count("rules.tally WHERE app = 'good'") == 1)
+            // It is counted when the hour is due again.
+            #expect(try await store.count(now: fixture.clock.now).isEmpty)
+            try await fixture.pool.execute("ALTER TABLE rules.tally DROP CONSTRAINT no_bad")
+            fixture.clock.advance(StatsRollupPlan.pace)
+            try await store.count(now: fixture.clock.now)
+            #expect(try await fixture.count("rules.tally") == 2)
         }
     }
 }
 
-extension WorkerIsolationTests.Place {
+extension WorkerIsolationTests.TwoAppFixture {
     fileprivate var corrector: BadgeCorrector {
         BadgeCorrector(
-            service: "rules", store: BadgeStore(pool: pool, logger: .silent), shelf: shelf, bus: bus,
+            service: "rules", store: BadgeStore(pool: pool, logger: .silent), currentRules: currentRules, bus: bus,
             now: { clock.now }, logger: .silent)
     }
 
-    fileprivate var reporter: Reporter {
-        Reporter(
+    fileprivate var deliveryReportWorker: DeliveryReportWorker {
+        DeliveryReportWorker(
             service: "rules", store: ReportStore(pool: pool, logger: .silent), bus: bus, now: { clock.now },
             logger: .silent)
     }
 
     fileprivate var revoker: PushRevoker {
         PushRevoker(
-            service: "rules", store: PreferenceChangeStore(pool: pool, logger: .silent), shelf: shelf, bus: bus,
+            service: "rules", store: PreferenceChangeStore(pool: pool, logger: .silent), currentRules: currentRules,
+            bus: bus,
             now: { clock.now }, logger: .silent)
     }
 }

@@ -4,12 +4,12 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// One bad row of one app, among good rows of another: the good rows go on, and the bad row is marked.
+/// One bad row of one app among good rows of another: the good rows are handled, and the bad row is marked dead.
 @Suite(.timeLimit(.minutes(8))) struct WorkerIsolationTests {
     static let bad = AppID(rawValue: "bad")!
     static let good = AppID(rawValue: "good")!
@@ -34,16 +34,16 @@ import Testing
     }
 
     /// Two apps on one database.
-    struct Place: Sendable {
+    struct TwoAppFixture: Sendable {
         let pool: PostgresPool
         let clock = DecisionStoreTests.Clock(GatheringTests.start)
-        let shelf: RuleShelf
+        let currentRules: CurrentRules
         let bus = InMemoryBus(apps: [WorkerIsolationTests.bad, WorkerIsolationTests.good])
 
         init(_ pool: PostgresPool, _ policy: String) throws {
             self.pool = pool
-            shelf = RuleShelf(
-                RuleBook([
+            currentRules = CurrentRules(
+                RuleSets([
                     try RuleFile.parse(WorkerIsolationTests.rules(bad, policy), file: "bad.yaml"),
                     try RuleFile.parse(WorkerIsolationTests.rules(good, policy), file: "good.yaml"),
                 ]))
@@ -51,9 +51,9 @@ import Testing
 
         var decisions: DecisionStore { DecisionStore(pool: pool, spread: .zero, logger: .silent) }
 
-        /// The same event in both apps, the bad one first.
-        func happen(users: String = "[1]", room: Int = 0) async throws {
-            let handler = EventHandler(shelf: shelf, store: decisions, now: { clock.now })
+        /// Handles the same event in both apps, the bad one first.
+        func handleEvent(users: String = "[1]", room: Int = 0) async throws {
+            let handler = EventHandler(currentRules: currentRules, store: decisions, now: { clock.now })
             for app in [bad, good] {
                 let event = cloudEvent(
                     id: UUID().uuidString,
@@ -67,7 +67,7 @@ import Testing
             }
         }
 
-        /// The apps whose notifications were published.
+        /// The apps with published notifications.
         func published() throws -> Set<AppID> {
             var apps: Set<AppID> = []
             for lane in [Lane.interactive, .bulk] {
@@ -78,12 +78,12 @@ import Testing
             return apps
         }
 
-        func spoil(_ statement: SQL) async throws {
-            let count = try await pool.execute(statement)
+        func spoil(_ pending: SQL) async throws {
+            let count = try await pool.execute(pending)
             #expect(count > 0, "the scenario has a bad row")
         }
 
-        /// `reason app` of each dead row of a table.
+        /// `reason app` of each dead row in a table.
         func dead(_ table: DeadRow.Table) async throws -> [String] {
             try await pool.query(
                 "SELECT dead_reason FROM rules.\(identifier: table.rawValue) WHERE dead_at IS NOT NULL"
@@ -93,126 +93,132 @@ import Testing
 
         func count(_ table: SQL) async throws -> Int { try await RulesDatabase.count(table, pool) }
 
-        var releaser: Releaser {
-            Releaser(
-                service: "rules", store: HeldStore(pool: pool, spread: .zero, logger: .silent), shelf: shelf, bus: bus,
-                courtesy: Courtesy(), now: { clock.now }, logger: .silent)
+        var scheduledSendWorker: ScheduledSendWorker {
+            ScheduledSendWorker(
+                service: "rules", store: HeldStore(pool: pool, spread: .zero, logger: .silent),
+                currentRules: currentRules, bus: bus,
+                bulkThrottle: BulkThrottle(), now: { clock.now }, logger: .silent)
         }
 
-        var teller: CrowdTeller {
-            CrowdTeller(
-                service: "rules", store: CrowdStore(decisions: decisions, logger: .silent), shelf: shelf, bus: bus,
+        var teller: FanOutWorker {
+            FanOutWorker(
+                service: "rules", store: FanOutStore(decisions: decisions, logger: .silent), currentRules: currentRules,
+                bus: bus,
                 now: { clock.now }, logger: .silent)
         }
 
-        var bundler: Bundler {
-            Bundler(
-                store: DigestStore(pool: pool, logger: .silent), shelf: shelf, now: { clock.now }, logger: .silent)
+        var digestWorker: DigestWorker {
+            DigestWorker(
+                store: DigestStore(pool: pool, logger: .silent), currentRules: currentRules, now: { clock.now },
+                logger: .silent)
         }
     }
 
-    static func with(_ policy: String, _ body: (Place) async throws -> Void) async throws {
-        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in try await body(Place(pool, policy)) }
+    static func with(_ policy: String, _ body: (TwoAppFixture) async throws -> Void) async throws {
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            try await body(TwoAppFixture(pool, policy))
+        }
     }
 
-    @Test func `the list of workers has every worker there is`() throws {
-        #expect(try serviceTypes(in: "Services/Rules/Upkeep") == Worker.allCases.map(\.rawValue).sorted())
+    @Test func `the list of workers is complete`() throws {
+        #expect(try serviceTypes(in: "Services/Rules/Workers") == Worker.allCases.map(\.rawValue).sorted())
     }
 
     @Test(arguments: Worker.allCases) func `one bad row of an app stops no row of another`(_ worker: Worker)
         async throws
     {
         switch worker {
-        case .releaser: try await release()
-        case .crowdTeller: try await tellCrowds()
-        case .bundler: try await bundle()
-        case .inboxHub: try await hear()
+        case .scheduledSendWorker: try await release()
+        case .fanOutWorker: try await fanOut()
+        case .digestWorker: try await bundle()
+        case .inboxFeed: try await stream()
         case .badgeCorrector: try await correct()
         case .pushRevoker: try await revoke()
-        case .reporter: try await report()
-        case .tallier: try await tally()
+        case .deliveryReportWorker: try await report()
+        case .statsRollup: try await tally()
         case .sweeper: try await sweep()
         case .ruleReloader: try reload()
         }
     }
 
     private func release() async throws {
-        try await Self.with("{ schedule: { at: at } }") { (place: Place) async throws in
-            try await place.happen()
-            try await place.spoil("UPDATE rules.saying SET content = '[]' WHERE app = 'bad'")
-            place.clock.set(moment("2026-01-20T12:00:01Z"))
-            try await place.releaser.releaseDue()
-            #expect(try place.published() == [Self.good])
-            #expect(try await place.dead(.held) == ["unreadable"])
+        try await Self.with("{ schedule: { at: at } }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent()
+            try await fixture.spoil("UPDATE rules.saying SET content = '[]' WHERE app = 'bad'")
+            fixture.clock.set(moment("2026-01-20T12:00:01Z"))
+            try await fixture.scheduledSendWorker.releaseDue()
+            #expect(try fixture.published() == [Self.good])
+            #expect(try await fixture.dead(.held) == ["unreadable"])
         }
     }
 
-    private func tellCrowds() async throws {
-        try await Self.with("{ type: news }") { (place: Place) async throws in
+    private func fanOut() async throws {
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             for app in [Self.bad, Self.good] {
-                try await place.pool.execute(
+                try await fixture.pool.execute(
                     """
                     INSERT INTO rules.member (app, circle, user_id, has_left, at)
                     SELECT \(app.rawValue), '7', 'u-' || n, false, now() FROM generate_series(1, 1100) AS n
                     """)
             }
-            try await place.happen(room: 7)
-            try await place.spoil("UPDATE rules.crowd SET body = '[]' WHERE body ->> 'app' = 'bad'")
+            try await fixture.handleEvent(room: 7)
+            try await fixture.spoil("UPDATE rules.crowd SET body = '[]' WHERE body ->> 'app' = 'bad'")
             var steps = 0
-            while try await place.teller.tellNext(), steps < 20 { steps += 1 }
-            #expect(try place.published() == [Self.good])
-            #expect(try await place.count("rules.decision WHERE user_id LIKE 'u-%'") == 1100)
-            #expect(try await place.dead(.crowd) == ["unreadable"])
+            while try await fixture.teller.processNext(), steps < 20 { steps += 1 }
+            #expect(try fixture.published() == [Self.good])
+            #expect(try await fixture.count("rules.decision WHERE user_id LIKE 'u-%'") == 1100)
+            #expect(try await fixture.dead(.largeAudience) == ["unreadable"])
         }
     }
 
     private func bundle() async throws {
         try await Self.with(#"{ digest: { after: 15m, keep: { name: "{{name}}" }, say: { body: "{{count}}" } } }"#) {
-            (place: Place) async throws in
-            try await place.happen(users: "[1,2]")
-            // A bucket whose owner is none, and an item whose number is none.
-            try await place.spoil("UPDATE rules.digest SET user_id = '' WHERE app = 'bad' AND user_id = '1'")
-            try await place.spoil(
+            (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent(users: "[1,2]")
+            // A bucket with an invalid owner, and an item with an invalid number.
+            try await fixture.spoil("UPDATE rules.digest SET user_id = '' WHERE app = 'bad' AND user_id = '1'")
+            try await fixture.spoil(
                 "UPDATE rules.digest_item SET details = '{\"name\":1e999}' WHERE app = 'bad' AND user_id = '2'")
-            place.clock.advance(.seconds(1000))
-            try await place.bundler.closeDue()
-            try await place.releaser.releaseDue()
-            #expect(try place.published() == [Self.good])
-            #expect(try await place.dead(.digest) == ["unreadable"])
-            #expect(try await place.dead(.digestItem) == ["unreadable"])
+            fixture.clock.advance(.seconds(1000))
+            try await fixture.digestWorker.closeDue()
+            try await fixture.scheduledSendWorker.releaseDue()
+            #expect(try fixture.published() == [Self.good])
+            #expect(try await fixture.dead(.digest) == ["unreadable"])
+            #expect(try await fixture.dead(.digestItem) == ["unreadable"])
         }
     }
 
-    private func hear() async throws {
-        try await Self.with("{ type: news }") { (place: Place) async throws in
-            let hub = InboxHub(
-                store: NewsStore(pool: place.pool, logger: .silent), shelf: place.shelf, now: { place.clock.now },
+    private func stream() async throws {
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            let inboxFeed = InboxFeed(
+                store: InboxFeedStore(pool: fixture.pool, logger: .silent), currentRules: fixture.currentRules,
+                now: { fixture.clock.now },
                 logger: .silent)
-            var listeners: [NewsStore.Listener] = []
+            var listeners: [InboxFeedStore.Listener] = []
             for app in [Self.bad, Self.good] {
-                listeners.append(try await hub.listener(PersonKey(app: app, user: user("1")), after: nil))
+                listeners.append(try await inboxFeed.listener(PersonKey(app: app, user: user("1")), after: nil))
             }
-            try await place.happen()
-            try await place.spoil("UPDATE rules.saying SET content = '[]' WHERE app = 'bad'")
-            place.clock.advance(NewsStore.patience + .seconds(1))
+            try await fixture.handleEvent()
+            try await fixture.spoil("UPDATE rules.saying SET content = '[]' WHERE app = 'bad'")
+            fixture.clock.advance(InboxFeedStore.patience + .seconds(1))
             let (bad, good) = (listeners[0], listeners[1])
-            async let silent = hub.next(for: bad)
-            async let heard = hub.next(for: good)
-            try await eventually("both listen") { hub.listeners == 2 }
-            try await hub.look()
-            guard case .news(let items, _) = await heard else {
-                Issue.record("the good listener hears nothing")
+            async let silent = inboxFeed.next(for: bad)
+            async let update = inboxFeed.next(for: good)
+            try await eventually("both listen") { inboxFeed.listeners == 2 }
+            try await inboxFeed.look()
+            guard case .news(let items, _) = await update else {
+                Issue.record("the good listener gets no item")
                 return
             }
-            #expect(items.map(\.item.saying.app) == [Self.good])
-            hub.comfort(after: .zero)
+            #expect(items.map(\.item.rendered.app) == [Self.good])
+            inboxFeed.sendHeartbeats(after: .zero)
             guard case .nothing = await silent else {
-                Issue.record("the listener of the bad row goes on listening")
+                Issue.record("the listener of the bad row still waits")
                 return
             }
-            #expect(try await place.dead(.inbox) == ["unreadable"])
-            // Nor does the inbox fail when it is read, or count the item.
-            let store = InboxStore(pool: place.pool, logger: .silent)
+            #expect(try await fixture.dead(.inbox) == ["unreadable"])
+            // The inbox can be read, and does not count the item.
+            let store = InboxStore(pool: fixture.pool, logger: .silent)
             let person = PersonKey(app: Self.bad, user: user("1"))
             #expect(try await store.list(person, InboxStore.Page(limit: 10)).items.isEmpty)
             #expect(try await store.unread(person) == 0)
@@ -220,96 +226,100 @@ import Testing
     }
 
     private func correct() async throws {
-        try await Self.with("{ type: news }") { (place: Place) async throws in
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             for (app, name) in [("bad", ""), ("good", "1")] {
-                try await place.pool.execute(
-                    "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(name), \(place.clock.now.date))")
+                try await fixture.pool.execute(
+                    "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(name), \(fixture.clock.now.date))"
+                )
             }
             try await BadgeCorrector(
-                service: "rules", store: BadgeStore(pool: place.pool, logger: .silent), shelf: place.shelf,
-                bus: place.bus, now: { place.clock.now }, logger: .silent
+                service: "rules", store: BadgeStore(pool: fixture.pool, logger: .silent),
+                currentRules: fixture.currentRules,
+                bus: fixture.bus, now: { fixture.clock.now }, logger: .silent
             ).correctDue()
-            #expect(try place.published() == [Self.good])
-            #expect(try await place.dead(.badge) == ["unreadable"])
+            #expect(try fixture.published() == [Self.good])
+            #expect(try await fixture.dead(.badge) == ["unreadable"])
         }
     }
 
     private func revoke() async throws {
-        try await Self.with("{ type: news }") { (place: Place) async throws in
-            try await place.happen()
-            try await place.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent()
+            try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
             let person = PersonKey(app: Self.good, user: user("1"))
-            _ = try await PreferenceStore(pool: place.pool).change(person) { _ in PersonalSettings(isOn: false) }
-            try await place.pool.execute("INSERT INTO rules.preference_change (app, user_id) VALUES ('bad', '')")
+            _ = try await PreferenceStore(pool: fixture.pool).change(person) { _ in PersonalSettings(isOn: false) }
+            try await fixture.pool.execute("INSERT INTO rules.preference_change (app, user_id) VALUES ('bad', '')")
             let revoker = PushRevoker(
-                service: "rules", store: PreferenceChangeStore(pool: place.pool, logger: .silent), shelf: place.shelf,
-                bus: place.bus, now: { place.clock.now }, logger: .silent)
+                service: "rules", store: PreferenceChangeStore(pool: fixture.pool, logger: .silent),
+                currentRules: fixture.currentRules,
+                bus: fixture.bus, now: { fixture.clock.now }, logger: .silent)
             try await eventually("both rows to be taken", within: .seconds(30)) {
                 try await revoker.revokeDue()
-                return try await place.count("rules.preference_change WHERE dead_at IS NULL") == 0
+                return try await fixture.count("rules.preference_change WHERE dead_at IS NULL") == 0
             }
-            let messages = place.bus.messages(in: StreamName.senderRevocations.rawValue)
+            let messages = fixture.bus.messages(in: StreamName.senderRevocations.rawValue)
             #expect(try messages.map { try NotificationRevocation.decode(wireBody: $0.body).app } == [Self.good])
-            #expect(try await place.dead(.preferenceChange) == ["unreadable"])
+            #expect(try await fixture.dead(.preferenceChange) == ["unreadable"])
         }
     }
 
     private func report() async throws {
-        try await Self.with("{ type: news, report: true }") { (place: Place) async throws in
-            try await place.happen()
-            try await place.spoil("UPDATE rules.report SET user_id = '' WHERE app = 'bad'")
-            try await Reporter(
-                service: "rules", store: ReportStore(pool: place.pool, logger: .silent), bus: place.bus,
-                now: { place.clock.now }, logger: .silent
+        try await Self.with("{ type: news, report: true }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent()
+            try await fixture.spoil("UPDATE rules.report SET user_id = '' WHERE app = 'bad'")
+            try await DeliveryReportWorker(
+                service: "rules", store: ReportStore(pool: fixture.pool, logger: .silent), bus: fixture.bus,
+                now: { fixture.clock.now }, logger: .silent
             ).report()
-            #expect(try await place.count("rules.report WHERE app = 'good' AND due_at IS NULL") == 1)
-            #expect(try await place.dead(.report) == ["unreadable"])
+            #expect(try await fixture.count("rules.report WHERE app = 'good' AND due_at IS NULL") == 1)
+            #expect(try await fixture.dead(.report) == ["unreadable"])
         }
     }
 
     private func tally() async throws {
-        try await Self.with("{ type: news }") { (place: Place) async throws in
-            try await place.happen()
-            place.clock.advance(.seconds(3600))
-            // An hour whose counts the table does not take.
-            try await place.pool.execute("ALTER TABLE rules.tally ADD CHECK (app <> 'bad')")
-            try await place.spoil(
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent()
+            fixture.clock.advance(.seconds(3600))
+            // An hour with counts that violate the table's constraints.
+            try await fixture.pool.execute("ALTER TABLE rules.tally ADD CHECK (app <> 'bad')")
+            try await fixture.spoil(
                 """
                 UPDATE rules.decision SET decided_at = decided_at - interval '1 hour' FROM rules.event
                 WHERE event.key = decision.event AND event.app = 'bad'
                 """)
-            let store = TallyStore(pool: place.pool)
-            await #expect(throws: PostgresError.self) { try await store.count(now: place.clock.now) }
-            #expect(try await place.count("rules.tally WHERE app = 'good'") == 1)
+            let store = StatsStore(pool: fixture.pool)
+            await #expect(throws: PostgresError.self) { try await store.count(now: fixture.clock.now) }
+            #expect(try await fixture.count("rules.tally WHERE app = 'good'") == 1)
         }
     }
 
     private func sweep() async throws {
-        try await Self.with("{ type: news }") { (place: Place) async throws in
-            let old = (place.clock.now - .seconds(400 * 86_400)).date
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            let old = (fixture.clock.now - .seconds(400 * 86_400)).date
             for app in ["bad", "good"] {
-                try await place.pool.execute(
+                try await fixture.pool.execute(
                     "INSERT INTO rules.told (app, user_id, key, until) VALUES (\(app), '1', 'k', \(old))")
-                try await place.pool.execute("INSERT INTO rules.done (app, item, at) VALUES (\(app), 'i', \(old))")
-                try await place.pool.execute(
+                try await fixture.pool.execute("INSERT INTO rules.done (app, item, at) VALUES (\(app), 'i', \(old))")
+                try await fixture.pool.execute(
                     """
                     INSERT INTO rules.inbox (notification, app, user_id, saying, at)
                     VALUES (gen_random_uuid(), \(app), '1', gen_random_uuid(), \(old))
                     """)
             }
-            try await place.pool.execute(
+            try await fixture.pool.execute(
                 "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
-            try await place.pool.execute(
+            try await fixture.pool.execute(
                 """
                 CREATE TRIGGER refuse BEFORE DELETE ON rules.told FOR EACH ROW WHEN (OLD.app = 'bad')
                 EXECUTE FUNCTION refuse()
                 """)
             let sweeper = Sweeper(
-                remnants: RemnantStore(pool: place.pool), history: HistoryStore(pool: place.pool), terms: .usual,
-                pause: .zero, now: { place.clock.now }, logger: .silent)
+                tombstones: TombstoneStore(pool: fixture.pool), history: HistoryStore(pool: fixture.pool),
+                terms: .usual,
+                pause: .zero, now: { fixture.clock.now }, logger: .silent)
             await #expect(throws: PostgresError.self) { try await sweeper.sweep() }
-            #expect(try await place.count("rules.done") == 0)
-            #expect(try await place.count("rules.inbox") == 0)
+            #expect(try await fixture.count("rules.done") == 0)
+            #expect(try await fixture.count("rules.inbox") == 0)
         }
     }
 
@@ -317,10 +327,10 @@ import Testing
         let folder = try TemporaryFolder()
         _ = try folder.write("good.yaml", Self.rules(Self.good, "{ type: news }"))
         let directory = folder.path
-        let shelf = RuleShelf(try RuleDirectory.load(directory))
-        let reloader = RuleReloader(directory: directory, shelf: shelf, apps: [], logger: .silent)
+        let currentRules = CurrentRules(try RuleDirectory.load(directory))
+        let reloader = RuleReloader(directory: directory, currentRules: currentRules, apps: [], logger: .silent)
         _ = try folder.write("bad.yaml", "app: bad\nrules: [")
         reloader.look()
-        #expect(shelf.book.ruleSets[Self.good] != nil)
+        #expect(currentRules.ruleSets.ruleSets[Self.good] != nil)
     }
 }

@@ -4,16 +4,16 @@ import HTTPTypes
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// Badges that are corrected when something was read, whichever way it was told.
+/// Badge corrections after items were read over HTTP, by a receipt or by an event.
 @Suite(.timeLimit(.minutes(3))) struct BadgeCorrectionTests {
     static let counting = DecisionStoreTests.rules.replacing("sound: default,", with: "sound: default, badge: unread,")
 
-    /// `user badge` of each correction that is due.
+    /// `user badge` of each due correction.
     private static func corrections(_ http: RulesHTTP, on bus: InMemoryBus? = nil) async throws -> [String] {
         let bus = bus ?? InMemoryBus(apps: [RulesHTTP.app])
         let queue = WorkQueue.registryNotifications(.interactive).name
@@ -29,13 +29,14 @@ import Testing
     private static func corrector(_ http: RulesHTTP, _ bus: InMemoryBus) -> BadgeCorrector {
         let clock = http.clock
         return BadgeCorrector(
-            service: "rules", store: BadgeStore(pool: http.pool), shelf: RuleShelf(http.house.book), bus: bus,
+            service: "rules", store: BadgeStore(pool: http.pool), currentRules: CurrentRules(http.fixture.ruleSets),
+            bus: bus,
             now: { clock.now }, logger: .silent)
     }
 
-    @Test func `a burst of readings is one correction, a little later`() async throws {
+    @Test func `several reads in a short time cause one delayed correction`() async throws {
         try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
-            for event in ["a", "b", "c", "d"] { _ = try await http.house.happen(event, users: "[1,2]") }
+            for event in ["a", "b", "c", "d"] { _ = try await http.fixture.handleEvent(event, users: "[1,2]") }
             let ids = try await http.inbox()
             for id in ids.prefix(2) {
                 #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [.string(id)]]).status == 200)
@@ -47,23 +48,23 @@ import Testing
             http.clock.advance(.seconds(1))
             #expect(try await Self.corrections(http) == ["1 1"])
             #expect(try await RulesDatabase.count("rules.badge", http.pool) == 0)
-            // What was read before is read, so that nothing changes.
+            // The item is already read, so nothing changes.
             #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [.string(ids[0])]]).status == 200)
             #expect(try await http.send(.delete, "/v1/inbox/\(ids[0])").status == 204)
             http.clock.advance(.seconds(3))
             #expect(try await Self.corrections(http) == [])
-            // What is deleted unread does not count any more.
+            // A deleted unread item is no longer counted.
             #expect(try await http.send(.delete, "/v1/inbox/\(ids[3])").status == 204)
             http.clock.advance(.seconds(3))
             #expect(try await Self.corrections(http) == ["1 0"])
         }
     }
 
-    @Test func `what is read while a correction is on its way is corrected once more, under another id`()
+    @Test func `a read during a correction causes another correction with a new id`()
         async throws
     {
         try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
-            for event in ["a", "b"] { _ = try await http.house.happen(event) }
+            for event in ["a", "b"] { _ = try await http.fixture.handleEvent(event) }
             let ids = try await http.inbox()
             func read(_ id: String) async throws {
                 #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [.string(id)]]).status == 200)
@@ -82,9 +83,9 @@ import Testing
         }
     }
 
-    @Test func `what the broker did not take is published again when its time is over`() async throws {
+    @Test func `an unconfirmed correction is published again after its lease`() async throws {
         try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
-            _ = try await http.house.happen("a")
+            _ = try await http.fixture.handleEvent("a")
             #expect(try await http.send(.post, "/v1/inbox/read", ["all": true]).status == 200)
             http.clock.advance(BadgeStore.pause)
             let bus = InMemoryBus(apps: [RulesHTTP.app])
@@ -97,13 +98,13 @@ import Testing
         }
     }
 
-    @Test func `an app that counts nothing is left alone, and one with other badges is cleared only`() async throws {
+    @Test func `an app without badges gets no correction, and one with custom badges only clears`() async throws {
         for (rules, expected) in [
             (DecisionStoreTests.rules, [[], []]),
             (DecisionStoreTests.rules.replacing("sound: default,", with: "sound: default, badge: 1,"), [[], ["1 0"]]),
         ] as [(String, [[String]])] {
             try await RulesHTTP.with(rules) { (http: RulesHTTP) async throws in
-                for event in ["a", "b"] { _ = try await http.house.happen(event) }
+                for event in ["a", "b"] { _ = try await http.fixture.handleEvent(event) }
                 let ids = try await http.inbox()
                 for (id, expected) in zip(ids, expected) {
                     #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [.string(id)]]).status == 200)
@@ -115,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `many processes correct each person once`() async throws {
+    @Test func `several processes correct each user once`() async throws {
         try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
             let due = http.clock.now.date
             try await http.pool.execute(
@@ -127,16 +128,16 @@ import Testing
             try await withThrowingDiscardingTaskGroup { group in
                 for _ in 0..<3 { group.addTask { try await Self.corrector(http, bus).correctDue() } }
             }
-            let told = try bus.messages(in: WorkQueue.registryNotifications(.interactive).name)
+            let published = try bus.messages(in: WorkQueue.registryNotifications(.interactive).name)
                 .flatMap { try Notification.decode(wireBody: $0.body).recipients }
-            #expect(told.count == 1200 && Set(told.map(\.notification)).count == 1200)
+            #expect(published.count == 1200 && Set(published.map(\.notification)).count == 1200)
             #expect(try await RulesDatabase.count("rules.badge", http.pool) == 0)
         }
     }
 
-    @Test func `what is deleted unread because it is old is corrected within a day, once`() async throws {
+    @Test func `deleting old unread items causes one correction within a day`() async throws {
         try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
-            for event in ["a", "b", "c"] { _ = try await http.house.happen(event, users: "[1,2]") }
+            for event in ["a", "b", "c"] { _ = try await http.fixture.handleEvent(event, users: "[1,2]") }
             let clock = http.clock
             func notification(_ event: String, _ user: String) async throws -> UUID {
                 try await http.pool.query(
@@ -146,7 +147,7 @@ import Testing
                     """
                 ).single()
             }
-            /// Of these people it comes to be too old.
+            /// Makes these users' items older than the retention.
             func age(_ event: String, _ users: [String]) async throws {
                 for user in users {
                     try await http.pool.execute(
@@ -157,24 +158,24 @@ import Testing
                 }
                 try await HistoryStoreTests.sweeper(http.pool, step: 1000, now: clock.now).sweep()
             }
-            // One has read what is old, the other nothing.
+            // One user has read the old items, the other none.
             let read = JSONValue.string(try await notification("a", "1").uuidString.lowercased())
             #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [read]]).status == 200)
             http.clock.advance(BadgeStore.pause)
             #expect(try await Self.corrections(http) == ["1 2"])
             try await age("a", ["1", "2"])
             #expect(try await RulesDatabase.count("rules.inbox", http.pool) == 4)
-            // Not before half a day is over; what goes in the meantime goes with it.
+            // Not before half a day has passed; later deletions join the same correction.
             http.clock.advance(.seconds(43_199))
             #expect(try await Self.corrections(http) == [])
             try await age("b", ["2"])
             http.clock.advance(.seconds(43_201))
             #expect(try await Self.corrections(http) == ["2 1"])
             #expect(try await RulesDatabase.count("rules.badge", http.pool) == 0)
-            // Reading does not wait for that.
+            // A read is not delayed by that.
             try await age("c", ["2"])
             #expect(try await http.unread(user: "2") == 0)
-            _ = try await http.house.happen("d", users: "[2]")
+            _ = try await http.fixture.handleEvent("d", users: "[2]")
             #expect(try await http.send(.post, "/v1/inbox/read", ["all": true], user: "2").status == 200)
             http.clock.advance(BadgeStore.pause)
             #expect(try await Self.corrections(http) == ["2 0"])

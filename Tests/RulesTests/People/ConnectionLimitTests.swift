@@ -5,20 +5,22 @@ import TestSupport
 
 @testable import Rules
 
-/// The bounds of a server's connections, on real sockets.
+/// The connection limits of a server, on real sockets.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {
     private static let request = "GET /openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
     private static func withServer(
-        connections: Int, patience: TimeAmount, _ body: @escaping @Sendable (Int) async throws -> Void
+        connections: Int, requestTimeout: TimeAmount, _ body: @escaping @Sendable (Int) async throws -> Void
     ) async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            try await http.serve(connections: connections, patience: patience) { port, _ in try await body(port) }
+            try await http.serve(connections: connections, requestTimeout: requestTimeout) { port, _ in
+                try await body(port)
+            }
         }
     }
 
-    @Test func `a connection beyond the bound gets 503, and room comes back`() async throws {
-        try await Self.withServer(connections: 2, patience: .seconds(60)) { port in
+    @Test func `a connection above the limit gets 503 until another closes`() async throws {
+        try await Self.withServer(connections: 2, requestTimeout: .seconds(60)) { port in
             // The probe for the open port may still be counted.
             var served: [StreamingClient] = []
             try await eventually("two are served") {
@@ -45,8 +47,8 @@ import TestSupport
     @Test(arguments: [
         "", "GET /openapi.yaml HTTP/1.1\r\nHost: loc",
         "PATCH /v1/preferences HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
-    ]) func `a request that does not arrive in time ends its connection`(beginning: String) async throws {
-        try await Self.withServer(connections: 100, patience: .seconds(1)) { port in
+    ]) func `a connection with an incomplete request is closed after the timeout`(beginning: String) async throws {
+        try await Self.withServer(connections: 100, requestTimeout: .seconds(1)) { port in
             let begun = ContinuousClock.now
             let slow = try StreamingClient(port: port, request: beginning)
             try await eventually("the end", within: .seconds(20)) { slow.isOver }

@@ -3,20 +3,20 @@ import HTTPTypes
 import HummingbirdTesting
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
-/// `/v1/operator`, as whoever runs the service asks.
+/// `/v1/operator` over HTTP.
 @Suite(.timeLimit(.minutes(3))) struct OperatorRoutesTests {
     private static let events = "/v1/operator/events"
 
-    @Test func `for each user the whole story is told, and what the provider said`() async throws {
+    @Test func `an explanation has every decision of a user and the provider's outcome`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readEvents])
-            try await http.house.choose(PersonalSettings(isOn: false), user: "2")
-            _ = try await http.house.happen("e 1/ä", users: "[1,2]")
+            try await http.fixture.setPreferences(PersonalSettings(isOn: false), user: "2")
+            _ = try await http.fixture.handleEvent("e 1/ä", users: "[1,2]")
             let asked = "\(Self.events)/e%201%2F%C3%A4?app=test"
             let before = try await http.send(.get, asked, user: key)
             #expect(before.status == 200)
@@ -60,14 +60,15 @@ import Testing
                 "stories": [first, second],
             ]
             let reasons: JSONValue = [
-                "wanted": "nothing speaks against it", "switched-off": "this person has switched everything off",
+                "wanted": "no preference or limit prevents it",
+                "switched-off": "the user has switched off all notifications",
             ]
             let expected: JSONValue = ["events": [event], "reasons": reasons]
             #expect(answer == expected)
         }
     }
 
-    @Test func `slow operator statements leave users and the stage their connections`() async throws {
+    @Test func `slow operator statements do not take connections from users and the stage`() async throws {
         try await RulesHTTP.with(operatorPatience: .seconds(1)) { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readCounts])
             var headers = HTTPFields()
@@ -79,7 +80,7 @@ import Testing
                     return $0.status.code
                 }
             }
-            // Every statement of this route waits for the lock.
+            // Each statement of this route waits for the lock.
             let waiting = try await http.pool.transaction { transaction in
                 try await transaction.execute("LOCK TABLE rules.tally IN ACCESS EXCLUSIVE MODE")
                 let waiting = (0..<RulesApp.operatorConnections).map { _ in Task(operation: ask) }
@@ -92,7 +93,7 @@ import Testing
                 }
                 #expect(try await ask() == 503)
                 #expect(try await http.send(.get, "/v1/preferences").status == 200)
-                #expect(try await http.house.happen("e1") == [["1"]])
+                #expect(try await http.fixture.handleEvent("e1") == [["1"]])
                 #expect(try await http.unread() == 1)
                 return waiting
             }
@@ -100,29 +101,29 @@ import Testing
         }
     }
 
-    @Test func `an event to many is told in pages, and one user's story by itself`() async throws {
+    @Test func `an explanation of many users comes in pages, or for one user`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readEvents])
             let users = (100..<223).map(String.init)
-            _ = try await http.house.happen("e1", users: "[\(users.joined(separator: ","))]")
-            func told(_ query: String) async throws -> (users: [String], next: String?) {
+            _ = try await http.fixture.handleEvent("e1", users: "[\(users.joined(separator: ","))]")
+            func explained(_ query: String) async throws -> (users: [String], next: String?) {
                 let answer = try await http.send(.get, "\(Self.events)/e1?app=test\(query)", user: key)
                 #expect(answer.status == 200)
                 let event = answer.body["events"]?.array?.first
                 return (event?["stories"]?.array?.compactMap { $0["user"]?.string } ?? [], event?["next"]?.string)
             }
-            let first = try await told("")
+            let first = try await explained("")
             #expect(first.users == Array(users.prefix(OperatorRoutes.usualPage)))
-            let rest = try await told("&limit=200&after=\(try #require(first.next))")
+            let rest = try await explained("&limit=200&after=\(try #require(first.next))")
             #expect(first.users + rest.users == users && rest.next == nil)
-            #expect(try await told("&user=150") == (["150"], nil))
-            #expect(try await told("&user=none") == ([], nil))
+            #expect(try await explained("&user=150") == (["150"], nil))
+            #expect(try await explained("&user=none") == ([], nil))
         }
     }
 
-    @Test func `a key opens what it is for, in its app, and nothing else`() async throws {
+    @Test func `a key allows its operations in its app, and nothing else`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            _ = try await http.house.happen("e1")
+            _ = try await http.fixture.handleEvent("e1")
             let (one, every) = (
                 try await http.key(1, for: [.readEvents]), try await http.key(2, for: [.readEvents], app: nil)
             )
@@ -134,24 +135,24 @@ import Testing
             for (uri, key, status) in [
                 (here, one, 200), (here, every, 200), (here, elsewhere, 403), (here, counting, 403),
                 (anywhere, one, 403), (anywhere, every, 200), (here, nil, 401), (here, "x", 401),
-                // A user's bearer token is no key, and a key speaks for no user.
+                // A user's bearer token is not an API key, and a key is not valid for user routes.
                 (here, "1", 401), ("/v1/inbox", one, 401),
             ] as [(String, String?, Int)] {
                 let answer = try await http.send(.get, uri, user: key)
                 #expect(answer.status == status, "\(uri)")
-                // The keys are those of rules, and pushctl means the registry's unless it is told.
+                // These are keys of rules; pushctl uses the registry's keys by default.
                 let isOfKeys = status >= 400 && uri != "/v1/inbox"
                 let detail = answer.body["detail"]?.string ?? ""
                 #expect(isOfKeys == detail.contains("pushctl keys"), "\(uri): \(detail)")
-                #expect(isOfKeys == detail.contains(" --service rules "), "\(uri): \(detail)")
+                #expect(isOfKeys == detail.contains(" --service rules"), "\(uri): \(detail)")
             }
         }
     }
 
-    @Test func `what cannot be asked is told, and what nobody knows of`() async throws {
+    @Test func `invalid queries get 400, and unknown events 404`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readEvents])
-            _ = try await http.house.happen("e1")
+            _ = try await http.fixture.handleEvent("e1")
             for (rest, status) in [
                 ("e2?app=test", 404), ("e1?app=test&after=\(UUID())", 404), ("e1?app=Not", 400),
                 ("e1?app=test&limit=0", 400), ("e1?app=test&limit=201", 400), ("e1?app=test&limit=x", 400),
@@ -163,14 +164,14 @@ import Testing
         }
     }
 
-    @Test func `what came of each rule is told for a window of hours`() async throws {
+    @Test func `statistics of each rule are returned for a window of hours`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readCounts])
             let counts = "/v1/operator/counts?app=test"
             let none = try await http.send(.get, counts, user: key)
             #expect(none.status == 200 && none.body["counted_at"] == JSONValue.null && none.body["counts"] == [])
-            _ = try await http.house.happen("e1", users: "[1,2]")
-            try await TallyStore(pool: http.pool).count(now: http.clock.now)
+            _ = try await http.fixture.handleEvent("e1", users: "[1,2]")
+            try await StatsStore(pool: http.pool).count(now: http.clock.now)
             http.clock.advance(.seconds(1800))
             let answer = try await http.send(.get, counts, user: key).body
             #expect(answer["from"] == "2026-01-09T12:00:00.000Z" && answer["until"] == "2026-01-10T13:00:00.000Z")
@@ -181,8 +182,8 @@ import Testing
                 ("&from=2026-01-10T12:29:59Z", 1), ("&from=2026-01-10T13:00:00%2B01:00", 1),
                 ("&from=2026-01-01T00:00:00Z&until=2026-01-10T12:00:00Z", 0), ("&until=2026-01-10T12:00:01Z", 1),
             ] {
-                let told = try await http.send(.get, counts + window, user: key)
-                #expect(told.status == 200 && told.body["counts"]?.array?.count == rows, "\(window)")
+                let response = try await http.send(.get, counts + window, user: key)
+                #expect(response.status == 200 && response.body["counts"]?.array?.count == rows, "\(window)")
             }
             for wrong in [
                 "&from=2026-01-10T13:00:00Z", "&from=x", "&until=", "&from=2024-01-01T00:00:00Z",

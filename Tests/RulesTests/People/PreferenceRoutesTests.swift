@@ -5,14 +5,14 @@ import Testing
 
 @testable import Rules
 
-/// `/v1/preferences`, as an app's developer meets it.
+/// `/v1/preferences` over HTTP.
 @Suite(.timeLimit(.minutes(3))) struct PreferenceRoutesTests {
     static let rules = DecisionStoreTests.rules.replacing(
         "  chat: { about: Messages }",
         with: "  chat: { about: Messages }\n  digest: { about: News, default: off }\n"
             + "  alarm: { about: Help, critical: true }")
 
-    @Test func `whoever has chosen nothing sees what there is to choose`() async throws {
+    @Test func `a user without choices gets all options with their defaults`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let answer = try await http.send(.get, "/v1/preferences")
             #expect(answer.status == 200)
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a change leaves everything else as it was, and null takes a choice back`() async throws {
+    @Test func `a patch changes only its members, and null resets a choice`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let patches: [(JSONValue, JSONValue)] = [
                 (["types": ["digest": true]], ["types": ["digest": true]]),
@@ -71,7 +71,7 @@ import Testing
                 (["channels": ["banner": nil]], ["channels": ["push": true]]),
                 (["channels": nil, "types": ["chat": ["push": false]]], ["types": ["chat": ["push": false]]]),
                 (["types": ["chat": ["inbox": true]]], ["types": ["chat": ["push": false, "inbox": true]]]),
-                // A word about all of it takes the place of those about each way, and the reverse.
+                // A switch for the whole type replaces those for each channel, and the reverse.
                 (["types": ["chat": true]], ["types": ["chat": true]]),
                 (["types": ["chat": ["banner": false]]], ["types": ["chat": ["banner": false]]]),
                 (["types": ["chat": ["banner": nil]]], [:]),
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `what cannot be meant is refused by its place, and changes nothing`() async throws {
+    @Test func `an invalid patch is refused with its path and changes nothing`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let wrong: [(JSONValue, Int, String)] = [
                 ([], 400, "the body"), (["push": false], 400, "enabled, channels, types"),
@@ -95,7 +95,7 @@ import Testing
                 (["types": ["chat": "off"]], 400, "types.chat"),
                 (["channels": ["email": true]], 400, "push, banner, inbox"),
                 (["types": ["chat": ["email": true]]], 400, "push, banner, inbox"),
-                (["types": ["alarm": ["inbox": false]]], 422, "nobody can switch this off"),
+                (["types": ["alarm": ["inbox": false]]], 422, "a critical type cannot be switched off"),
                 (["zone": "CET"], 400, "zone"), (["digest_time": "24:00"], 400, "digest_time"),
                 (["quiet_hours": ["start": "22:00"]], 400, "quiet_hours.end is missing"),
                 (["quiet_hours": ["start": "22", "end": "07:00"]], 400, "quiet_hours.start"),
@@ -103,8 +103,8 @@ import Testing
                 (["quiet_hours": ["start": "22:00", "end": "07:00", "days": ["someday"]]], 400, "quiet_hours.days"),
                 (["mutes": ["": [:]]], 400, "mutes"), (["mutes": ["a": ["until": "soon"]]], 400, "mutes.a.until"),
                 (["mutes": ["a": ["until": "2026-01-10T11:00:00Z"]]], 422, "mutes.a.until"),
-                (["types": ["chta": false]], 422, "there are chat, digest; did you mean “chat”?"),
-                (["types": ["alarm": false]], 422, "nobody can switch this off"),
+                (["types": ["chta": false]], 422, "the types are chat, digest; did you mean “chat”?"),
+                (["types": ["alarm": false]], 422, "a critical type cannot be switched off"),
                 (
                     ["mutes": .object(Dictionary(uniqueKeysWithValues: (0...500).map { ("room/\($0)", [:]) }))], 422,
                     "at most 500"
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `a name is bounded in bytes, and all settings together too, whatever number of requests they come in`()
+    @Test func `a mute's name and all settings together have limits in bytes, over any number of requests`()
         async throws
     {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
@@ -131,7 +131,7 @@ import Testing
                 try await http.send(.patch, "/v1/preferences", ["mutes": .object([name: [:]])])
             }
             #expect(try await mute(String(repeating: "a", count: most)).status == 200)
-            // One character of many bytes.
+            // One character with many bytes.
             let refused = try await mute("a" + String(repeating: "\u{301}", count: most))
             #expect(refused.status == 400 && refused.body["detail"]?.string?.contains("200 bytes") == true)
             // 500 mutes of 200 bytes, in ten requests, would be more than 100 KB.
@@ -150,23 +150,23 @@ import Testing
             #expect(statuses.first == 200 && statuses.last == 422)
             let size: Int = try await http.pool.query("SELECT octet_length(settings::text) FROM rules.person").single()
             #expect(size < PreferencesPatch.maximumStoredSize * 2)
-            #expect(try await http.house.happen("e") == [["1"]])
+            #expect(try await http.fixture.handleEvent("e") == [["1"]])
             #expect(try await http.send(.patch, "/v1/preferences", ["mutes": nil]).status == 200)
         }
     }
 
-    @Test func `settings that were stored under other limits are read, and can be mended`() async throws {
+    @Test func `stored settings above the limit are read and can be reduced`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            // As five requests made them before settings were bounded: 300 KB.
+            // 300 KB, as five requests stored before the limit existed.
             var settings = PersonalSettings()
             for name in ["b", "c", "d", "e", "f"] {
                 settings.mutes[name + String(repeating: "\u{301}", count: 30_000)] = .init(isMuted: true)
             }
             settings.mutes["room/1"] = .init(isMuted: true)
-            try await http.house.choose(settings)
-            #expect(try await http.house.happen("a", users: "[1,2]") == [["2"]])
+            try await http.fixture.setPreferences(settings)
+            #expect(try await http.fixture.handleEvent("a", users: "[1,2]") == [["2"]])
             #expect(try await http.send(.get, "/v1/preferences").status == 200)
-            // Still too large, and smaller than before.
+            // Still above the limit, but smaller than before.
             #expect(try await http.send(.patch, "/v1/preferences", ["mutes": ["room/1": nil]]).status == 200)
             #expect(try await http.send(.patch, "/v1/preferences", ["mutes": ["room/2": [:]]]).status == 422)
             #expect(try await http.send(.patch, "/v1/preferences", ["mutes": nil]).status == 200)
@@ -174,13 +174,13 @@ import Testing
         }
     }
 
-    @Test func `settings with a zone that this build does not know are mended by the next change`() async throws {
+    @Test func `stored settings with an unknown zone are repaired by the next change`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await http.house.choose(PersonalSettings(isOn: false))
+            try await http.fixture.setPreferences(PersonalSettings(isOn: false))
             try await http.pool.execute(
                 #"UPDATE rules.person SET settings = settings || '{"zone":"Atlantis/Old_Town"}'"#)
             #expect(try await http.send(.get, "/v1/preferences").body["chosen"] == ["enabled": false])
-            #expect(try await http.house.happen("a") == [[]])
+            #expect(try await http.fixture.handleEvent("a") == [[]])
             #expect(try await RulesDatabase.count("rules.person WHERE dead_reason = 'unreadable'", http.pool) == 1)
             #expect(try await http.send(.patch, "/v1/preferences", ["zone": "Europe/Berlin"]).status == 200)
             #expect(
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `what is chosen counts for the next decision`() async throws {
+    @Test func `a change applies to the next decision`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let patches: [(JSONValue, String)] = [
                 (["channels": ["push": false]], "0 inbox channel-off"),
@@ -206,7 +206,7 @@ import Testing
             ]
             for (index, (patch, story)) in patches.enumerated() {
                 #expect(try await http.send(.patch, "/v1/preferences", patch).status == 200)
-                _ = try await http.house.happen("e\(index)")
+                _ = try await http.fixture.handleEvent("e\(index)")
                 let event = "e\(index)"
                 let row = try await http.pool.query(
                     """
@@ -218,28 +218,28 @@ import Testing
         }
     }
 
-    @Test func `what is not wanted in the inbox is not kept there, whenever it is due`() async throws {
+    @Test func `a notification without the inbox channel is not stored, also when held`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             var settings = PersonalSettings(types: ["chat": .each([.inbox: false])])
-            try await http.house.choose(settings)
-            #expect(try await http.house.happen("a") == [["1"]])
-            #expect(try await http.house.inbox() == 0)
-            // In quiet hours it waits, and is pushed when they end; the inbox never has it.
+            try await http.fixture.setPreferences(settings)
+            #expect(try await http.fixture.handleEvent("a") == [["1"]])
+            #expect(try await http.fixture.inbox() == 0)
+            // In quiet hours it is held and pushed at their end; the inbox never gets it.
             settings.quietHours = DecisionStoreTests.night
-            try await http.house.choose(settings)
-            #expect(try await http.house.happen("b") == [[]])
-            #expect(try await http.house.held() == 1)
+            try await http.fixture.setPreferences(settings)
+            #expect(try await http.fixture.handleEvent("b") == [[]])
+            #expect(try await http.fixture.held() == 1)
             http.clock.set(moment("2026-01-10T15:00:00Z"))
-            #expect(try await http.house.release() == ["1"])
-            #expect(try await http.house.inbox() == 0)
-            // Whoever wants it again has what comes from then on.
-            try await http.house.choose(PersonalSettings(types: ["chat": .each([.push: false])]))
-            #expect(try await http.house.happen("c") == [[]])
-            #expect(try await http.house.inbox() == 1)
+            #expect(try await http.fixture.release() == ["1"])
+            #expect(try await http.fixture.inbox() == 0)
+            // After switching it on again, the inbox gets later notifications.
+            try await http.fixture.setPreferences(PersonalSettings(types: ["chat": .each([.push: false])]))
+            #expect(try await http.fixture.handleEvent("c") == [[]])
+            #expect(try await http.fixture.inbox() == 1)
         }
     }
 
-    @Test func `devices that change different ways of a type at once all have their way`() async throws {
+    @Test func `concurrent changes to different channels of a type are all applied`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             for _ in 0..<10 {
                 #expect(try await http.send(.patch, "/v1/preferences", ["types": nil]).status == 200)
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func `devices that change different things at once all have their way`() async throws {
+    @Test func `concurrent changes to different members are all applied`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             try await withThrowingDiscardingTaskGroup { group in
                 for room in 0..<40 {
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    @Test func `a mute that is over is forgotten with the next change`() async throws {
+    @Test func `the next change removes expired mutes`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let mute: JSONValue = ["mutes": ["room/1": ["until": "2026-01-10T13:00:00Z"]]]
             #expect(try await http.send(.patch, "/v1/preferences", mute).status == 200)

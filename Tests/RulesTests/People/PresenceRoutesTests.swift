@@ -2,39 +2,39 @@ import Foundation
 import HTTPTypes
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
 /// Heartbeats and receipts.
 @Suite(.timeLimit(.minutes(3))) struct PresenceRoutesTests {
-    @Test func `who says that they are looking at the thread is not pushed about it, until the lease is over`()
+    @Test func `a user viewing the thread gets no push for it until the lease expires`()
         async throws
     {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let answer = try await http.send(.put, "/v1/presence/phone", ["viewing": "1", "for": 60])
             #expect(answer.status == 200 && answer.body == ["expires_at": "2026-01-10T12:01:00.000Z"])
-            #expect(try await http.house.happen("a") == [[]])
-            #expect(try await http.house.happen("b", room: 2) == [["1"]])
+            #expect(try await http.fixture.handleEvent("a") == [[]])
+            #expect(try await http.fixture.handleEvent("b", room: 2) == [["1"]])
             http.clock.advance(.seconds(59))
-            // On the screen is something else now.
+            // The user views another thread now.
             #expect(try await http.send(.put, "/v1/presence/phone", [:]).status == 200)
-            #expect(try await http.house.happen("c") == [["1"]])
+            #expect(try await http.fixture.handleEvent("c") == [["1"]])
             #expect(try await http.send(.put, "/v1/presence/tablet%20", ["viewing": "1"]).status == 400)
             #expect(try await http.send(.put, "/v1/presence/tablet", ["viewing": "1"]).status == 200)
-            #expect(try await http.house.happen("d") == [[]])
+            #expect(try await http.fixture.handleEvent("d") == [[]])
             #expect(try await http.send(.delete, "/v1/presence/tablet", user: "2").status == 204)
-            #expect(try await http.house.happen("e") == [[]])
+            #expect(try await http.fixture.handleEvent("e") == [[]])
             for _ in 0..<2 { #expect(try await http.send(.delete, "/v1/presence/tablet").status == 204) }
-            #expect(try await http.house.happen("f") == [["1"]])
+            #expect(try await http.fixture.handleEvent("f") == [["1"]])
             #expect(try await http.send(.put, "/v1/presence/phone", ["viewing": "1"]).status == 200)
-            http.clock.advance(Signal.usualLease)
-            #expect(try await http.house.happen("g") == [["1"]])
+            http.clock.advance(Signal.defaultLease)
+            #expect(try await http.fixture.handleEvent("g") == [["1"]])
         }
     }
 
-    @Test func `nobody looks at more devices than are kept, and those that are over make room`() async throws {
+    @Test func `devices with presence are limited, and expired ones free their place`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             for device in 0..<PresenceStore.mostDevices {
                 #expect(try await http.send(.put, "/v1/presence/d\(device)", ["for": 600]).status == 200)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `a heartbeat that cannot be meant is refused`() async throws {
+    @Test func `an invalid heartbeat is refused`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let wrong: [JSONValue] = [
                 ["for": 0], ["for": 601], ["for": 1.5], ["viewing": 1], ["viewing": ""], ["until": 5], [],
@@ -61,10 +61,10 @@ import Testing
         }
     }
 
-    @Test func `receipts are kept once, for one's own notifications, and what was opened is read`() async throws {
+    @Test func `receipts are stored once, for the user's own notifications, and opening marks as read`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            _ = try await http.house.happen("a", users: "[1,2]")
-            _ = try await http.house.happen("b", users: "[1]")
+            _ = try await http.fixture.handleEvent("a", users: "[1,2]")
+            _ = try await http.fixture.handleEvent("b", users: "[1]")
             let mine = try await http.inbox()
             let others = try await http.inbox(user: "2")
             func give(_ receipts: [(String, String)], user: String = "1") async throws -> Int {
@@ -84,7 +84,7 @@ import Testing
             #expect(try kept.map { try $0.decode(String.self, at: 1) } == ["dismissed", "opened"])
             #expect(try await http.inbox("?unread=true") == [mine[1]])
             #expect(try await http.unread(user: "2") == 1)
-            // Also when it is not in the inbox any more.
+            // Also without the item in the inbox.
             #expect(try await http.send(.delete, "/v1/inbox/\(mine[1])").status == 204)
             #expect(try await give([(mine[1], "opened")]) == 204)
             #expect(try await RulesDatabase.count("rules.receipt", http.pool) == 3)

@@ -4,8 +4,8 @@ import HTTPTypes
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -21,7 +21,8 @@ import Testing
 
     private func revoker(_ http: RulesHTTP, on other: InMemoryBus? = nil) -> PushRevoker {
         PushRevoker(
-            service: "rules", store: PreferenceChangeStore(pool: http.pool), shelf: RuleShelf(http.house.book),
+            service: "rules", store: PreferenceChangeStore(pool: http.pool),
+            currentRules: CurrentRules(http.fixture.ruleSets),
             bus: other ?? bus, now: { http.clock.now }, logger: .silent)
     }
 
@@ -37,7 +38,7 @@ import Testing
     /// Decides about events to a user. The database's clock compares ages, so decisions are dated by it.
     private func decide(_ http: RulesHTTP, _ ids: [String], room: Int = 1, age: Duration = .zero) async throws {
         for id in ids {
-            #expect(try await http.house.happen(id, users: "[1,2]", room: room).joined().sorted() == ["1", "2"])
+            #expect(try await http.fixture.handleEvent(id, users: "[1,2]", room: room).joined().sorted() == ["1", "2"])
             try await http.pool.execute(
                 """
                 UPDATE rules.decision SET decided_at = clock_timestamp() - make_interval(secs => \(Int(age.components.seconds)))
@@ -82,7 +83,7 @@ import Testing
             try await change(http, patch)
             try await revokeAll(http)
             #expect(try await revoked() == notifications(http, ["a", "b"]))
-            #expect(try await http.house.inbox() == 2)
+            #expect(try await http.fixture.inbox() == 2)
             // A repeat finds no change.
             try await revoker(http).revokeDue()
             #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 1)

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -14,46 +14,50 @@ import TestSupport
 
 @testable import Rules
 
-/// The users' API of rules on a database of its own, asked as an app would.
+/// The user API of rules on its own database.
 struct RulesHTTP: Sendable {
-    let house: DecisionStoreTests.House
+    let fixture: DecisionStoreTests.DecisionFixture
     let client: any TestClientProtocol
     let api: RulesAPI
-    /// By user.
+    /// Bearer tokens by user.
     let bearers: [String: String]
 
     static let app = AppID(rawValue: "test")!
     static let users = ["1", "2"]
 
-    var pool: PostgresPool { house.pool }
-    var clock: DecisionStoreTests.Clock { house.clock }
-    var hub: InboxHub { api.hub }
+    var pool: PostgresPool { fixture.pool }
+    var clock: DecisionStoreTests.Clock { fixture.clock }
+    var inboxFeed: InboxFeed { api.inboxFeed }
 
-    /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
+    /// - Parameter rules: the rule file of the app `test`. Its users 1 and 2 have bearer tokens.
     static func with(
-        _ rules: String = DecisionStoreTests.rules, uptime: Uptime = Uptime(),
+        _ rules: String = DecisionStoreTests.rules, uptime: ManualClock = ManualClock(),
         operatorPatience: Duration = .seconds(60),
         _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(for: app), logger: .silent)
+        let gate = BearerAuthenticator(try await keys.verifier(for: app), logger: .silent)
         var bearers: [String: String] = [:]
         for user in users { bearers[user] = try await BearerKeys.shared(["sub": .string(user)]) }
         try await RulesDatabase.withPools(patience: operatorPatience) { [bearers] pool, operators in
-            let house = try DecisionStoreTests.House(pool, rules: rules)
-            let clock = house.clock
-            let shelf = RuleShelf(house.book)
-            let hub = InboxHub(
-                store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
-            let keys = KeyGate(
-                APIKeyStore(operators, schema: "rules"), master: nil, limit: RateGate("key", perMinute: 0),
+            let fixture = try DecisionStoreTests.DecisionFixture(pool, rules: rules)
+            let clock = fixture.clock
+            let currentRules = CurrentRules(fixture.ruleSets)
+            let inboxFeed = InboxFeed(
+                store: InboxFeedStore(pool: pool), currentRules: currentRules, now: { clock.now },
+                uptime: { uptime.now }, logger: .silent)
+            let keys = APIKeyAuthenticator(
+                APIKeyStore(operators, schema: "rules"), master: nil, limit: RateLimiter("key", perMinute: 0),
                 logger: .silent)
-            let api = RulesAPI(pool: pool, operators: operators, shelf: shelf, gate: gate, keys: keys, hub: hub) {
+            let api = RulesAPI(
+                pool: pool, operators: operators, currentRules: currentRules, gate: gate, keys: keys,
+                inboxFeed: inboxFeed
+            ) {
                 clock.now
             }
             try await Application(router: api.router).test(.router) { client in
-                try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))
+                try await body(RulesHTTP(fixture: fixture, client: client, api: api, bearers: bearers))
             }
         }
     }
@@ -62,15 +66,15 @@ struct RulesHTTP: Sendable {
     ///
     /// - Parameter services: services that start before the server and stop after it.
     func serve(
-        _ services: [any Service] = [], connections: Int = HTTPServerLimits.usualConnections,
-        patience: TimeAmount = ConnectionGuard.patience, _ body: (Int, ServiceGroup) async throws -> Void
+        _ services: [any Service] = [], connections: Int = HTTPServerLimits.defaultConnections,
+        requestTimeout: TimeAmount = ConnectionGuard.timeout, _ body: (Int, ServiceGroup) async throws -> Void
     ) async throws {
         let port = try FreePort.any()
         let settings = try Settings.load(
             keys: [.rulesHost, .rulesPort], environment: ["RULES_HOST": "127.0.0.1", "RULES_PORT": "\(port)"])
         let context = ServiceContext(name: "rules", settings: settings, logger: .silent, readiness: Readiness())
         let server = try context.server(
-            api.router, host: .rulesHost, port: .rulesPort, connections: connections, patience: patience)
+            api.router, host: .rulesHost, port: .rulesPort, connections: connections, requestTimeout: requestTimeout)
         let group = ServiceGroup(services: services + [server], logger: .silent)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
@@ -81,7 +85,7 @@ struct RulesHTTP: Sendable {
         }
     }
 
-    /// What is answered: the status, and the body if it is JSON.
+    /// Sends a request and returns the status, and the body if it is JSON.
     func send(
         _ method: HTTPRequest.Method, _ uri: String, _ body: JSONValue? = nil, user: String? = "1",
         type: String = "application/json"
@@ -104,9 +108,9 @@ struct RulesHTTP: Sendable {
         }
     }
 
-    /// A new API key for these operations, kept as `pushctl keys create` keeps it.
+    /// A new API key for these operations, stored as `pushctl keys create` does.
     ///
-    /// - Parameter app: `nil`: every app.
+    /// - Parameter app: `nil` for every app.
     func key(_ seed: UInt64, for operations: [APIKey.Operation], app: AppID? = RulesHTTP.app) async throws -> String {
         var random = SplitMix(seed: seed)
         let key = APIKey(using: &random)
@@ -118,7 +122,7 @@ struct RulesHTTP: Sendable {
         return key.secret
     }
 
-    /// The ids of the items on the first page of an inbox, the latest first.
+    /// The item ids on the first page of an inbox, latest first.
     func inbox(_ query: String = "", user: String = "1") async throws -> [String] {
         try await send(.get, "/v1/inbox\(query)", user: user).body["items"]?.array?.compactMap { $0["id"]?.string }
             ?? []

@@ -32,44 +32,44 @@ struct ProductTranscript {
     /// - Returns: `nil` for rules that the reader refuses.
     func text(rules text: String) throws -> String? {
         guard let rules = try? RuleFile.parse(text, file: "\(app).yaml") else { return nil }
-        let book = RuleBook([rules])
-        var rehearsal = Rehearsal(book)
-        try RehearsalFiles.people(people, name: app, into: &rehearsal)
-        let recorded = try RehearsalFiles.events(events, name: app, book: book, start: Timestamp(milliseconds: 0))
+        let ruleSets = RuleSets([rules])
+        var dryRun = DryRun(ruleSets)
+        try DryRunFiles.people(people, name: app, into: &dryRun)
+        let recorded = try DryRunFiles.events(events, name: app, ruleSets: ruleSets, start: Timestamp(milliseconds: 0))
         var lines = Self.types(rules)
         for one in recorded {
-            lines += (try? rules.signals(of: one.event))?.map { "\(one.event.id): \(Self.spoken($0))" } ?? []
+            lines += (try? rules.signals(of: one.event))?.map { "\(one.event.id): \(Self.readableText($0))" } ?? []
         }
-        for one in recorded { rehearsal.happen(one.event, at: one.at) }
-        rehearsal.advance(to: (recorded.last?.at ?? Timestamp(milliseconds: 0)) + .seconds(86_400))
-        lines += try rehearsal.tellings.flatMap { try Self.lines($0, rules) }
-        lines += rehearsal.refusals.map { "\(Self.time($0.at)) \($0.event) refused: \($0.reason)" }
+        for one in recorded { dryRun.process(one.event, at: one.at) }
+        dryRun.advance(to: (recorded.last?.at ?? Timestamp(milliseconds: 0)) + .seconds(86_400))
+        lines += try dryRun.predictions.flatMap { try Self.lines($0, rules) }
+        lines += dryRun.refusals.map { "\(Self.time($0.at)) \($0.event) refused: \($0.reason)" }
         return lines.joined(separator: "\n") + "\n"
     }
 
     private static func types(_ rules: RuleSet) -> [String] {
-        rules.house.types.sorted { $0.key < $1.key }.map { name, type in
+        rules.defaults.types.sorted { $0.key < $1.key }.map { name, type in
             "type \(name): \(type.about), \(type.isOn ? "on" : "off")\(type.isCritical ? ", critical" : "")"
         }
     }
 
-    private static func lines(_ telling: Rehearsal.Telling, _ rules: RuleSet) throws -> [String] {
-        let isReported = rules.rule(named: telling.rule)?.policy.isReported == true
+    private static func lines(_ prediction: DryRun.PredictedDecision, _ rules: RuleSet) throws -> [String] {
+        let isReported = rules.rule(named: prediction.rule)?.policy.isReported == true
         var lines = [
-            "\(time(telling.at)) \(telling.user) \(telling.event) \(telling.rule) \(telling.judgement.spoken)\(isReported ? ", reported" : "")"
+            "\(time(prediction.at)) \(prediction.user) \(prediction.event) \(prediction.rule) \(prediction.decision.readableText)\(isReported ? ", reported" : "")"
         ]
-        if let notification = telling.notification {
+        if let notification = prediction.notification {
             let badge = notification.recipients.first?.badge.map { " badge \($0)" } ?? ""
             let scope = notification.scope.map { " scope \($0)" } ?? ""
             let expiry = notification.expiresAt.map { " until \(time($0))" } ?? ""
             lines.append(
                 "  push \(notification.lane.rawValue)\(badge)\(scope)\(expiry) \(try json(notification.content))")
         }
-        if let kept = telling.kept, kept != telling.content { lines.append("  inbox \(try json(kept))") }
+        if let kept = prediction.kept, kept != prediction.content { lines.append("  inbox \(try json(kept))") }
         return lines
     }
 
-    private static func spoken(_ signal: Signal) -> String {
+    private static func readableText(_ signal: Signal) -> String {
         switch signal {
         case .present(let user, let device, let viewing, let lease):
             "\(user) looks at \(viewing ?? "something") on \(device) for \(lease.components.seconds) s"
@@ -94,7 +94,7 @@ struct ProductTranscript {
 /// review the difference before you commit it.
 @Suite struct ProductTranscriptTests {
     @Test(arguments: ProductTranscript.products)
-    func `a product's week is as it was reviewed`(app: String) throws {
+    func `a product's week equals the reviewed transcript`(app: String) throws {
         let text = try #require(try ProductTranscript(app).text(rules: try ProductTranscript.ruleFile(app)))
         if ProcessInfo.processInfo.environment["HELIOGRAPH_RECORD"] == "yes" {
             try text.write(
@@ -112,7 +112,7 @@ struct ProductTranscript {
     }
 
     @Test(arguments: ProductTranscript.products)
-    func `every rule of a product is told to somebody in its week`(app: String) throws {
+    func `every rule of a product sends a notification in its week`(app: String) throws {
         let rules = try Shipped.ruleSet(app)
         let expected = try ProductTranscript.expected(app)
         for rule in rules.rules { #expect(expected.contains(" \(rule.name) push"), "\(rule.name) is never pushed") }

@@ -2,25 +2,27 @@ import Testing
 
 @testable import Rules
 
-/// A changed line in a shipped rule file fails a test: each value of the five files is changed, each entry is removed, and
-/// the week of that product comes out otherwise, or the reader refuses the file.
+/// Every change of a shipped rule file fails a test.
+///
+/// Changes each value of the five files and removes each entry. The product's transcript must then differ, or the reader
+/// must refuse the file.
 @Suite(.timeLimit(.minutes(20))) struct RuleMutationTests {
-    /// Parts that decide nothing.
+    /// Parts of a rule file without an effect on decisions.
     static func isExplained(_ path: String) -> Bool {
         let keys = path.split(separator: ".")
-        // An example says what upstream publishes. Rules are tried on it when the file is read.
+        // An example shows an upstream event. The reader tries the rules on it.
         if keys.first == "events", path.contains(".examples") { return true }
-        // A description is for readers of the file; no person and no app sees it.
+        // A description is for readers of the file only.
         return path.hasSuffix(".about") && (keys.first == "events" || keys.first == "rules")
     }
 
-    /// Changes that mean the same, with the reason.
+    /// Changes without an effect, each with its reason.
     static let equivalent = [
         "monolite-hr: language: removed": "English is the default; the line tells the reader that the words are English"
     ]
 
     @Test(arguments: ProductTranscript.products)
-    func `no change of a shipped rule file passes unnoticed`(app: String) async throws {
+    func `every change of a shipped rule file fails a test`(app: String) async throws {
         let file = try ProductTranscript.ruleFile(app)
         let transcript = try ProductTranscript(app)
         let expected = try ProductTranscript.expected(app)
@@ -47,6 +49,6 @@ import Testing
         let unexplained = survivors.filter { Self.equivalent[$0] == nil }.sorted()
         #expect(unexplained.isEmpty, "\(mutations.count) changes; unnoticed:\n\(unexplained.joined(separator: "\n"))")
         let gone = Self.equivalent.keys.filter { $0.hasPrefix("\(app): ") && !survivors.contains($0) }.sorted()
-        #expect(gone.isEmpty, "noticed by now; take them off the list: \(gone)")
+        #expect(gone.isEmpty, "these changes now fail a test; remove them from the list: \(gone)")
     }
 }

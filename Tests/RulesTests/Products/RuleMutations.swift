@@ -12,13 +12,13 @@ struct RuleMutations {
 
     private(set) var all: [Mutation] = []
 
-    /// - Parameter isExplained: paths that are left as they are, with everything under them.
+    /// - Parameter isExplained: whether a path is skipped, with everything under it.
     init(_ text: String, isExplained: (String) -> Bool) throws {
         guard let root = try Yams.compose(yaml: text) else { return }
         try visit(root, "", isExplained) { $0 }
     }
 
-    /// The file of a root without a change: it must mean the same as the text.
+    /// The file written again without a change. Its meaning must not change.
     static func unchanged(_ text: String) throws -> String {
         try Yams.compose(yaml: text).map { try Yams.serialize(node: $0) } ?? ""
     }
@@ -76,8 +76,8 @@ struct RuleMutations {
         "Europe/Madrid": "Europe/London",
     ]
 
-    /// Another value, one that the reader takes where there is one: a word of the language gives another word, a number
-    /// the next number, and a text a longer text.
+    /// A different value, valid if possible: another keyword for a keyword, the next number for a number, a longer text
+    /// for a text.
     private static func other(_ text: String) -> String {
         if let other = others[text] { return other }
         if let number = Int(text) { return "\(number + 1)" }

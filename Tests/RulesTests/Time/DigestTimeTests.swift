@@ -1,6 +1,6 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -8,32 +8,32 @@ import Testing
     @Test(arguments: [
         ("08:00", "Europe/Berlin", "2026-01-10T06:59:59Z", "2026-01-10", "2026-01-10T07:00:00Z"),
         ("08:00", "Europe/Berlin", "2026-01-10T07:00:00Z", "2026-01-11", "2026-01-11T07:00:00Z"),
-        // Jumped over: the moment after.
+        // Skipped by a clock change: the time right after.
         ("02:30", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29", "2026-03-29T01:00:00Z"),
-        // Twice: the first, and not again.
+        // Occurs twice: the first one only.
         ("02:30", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25", "2026-10-25T00:30:00Z"),
         ("02:30", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26", "2026-10-26T01:30:00Z"),
-        // Samoa: no such day.
+        // Samoa skipped this day.
         ("12:00", "Pacific/Apia", "2011-12-29T22:00:00Z", "2011-12-31", "2011-12-30T22:00:00Z"),
     ])
     func `the next digest`(at: String, name: String, now: String, on: String, next: String) {
         #expect(
             DigestTime(time: clock(at)).next(after: moment(now), in: zone(name))
-                == DigestTime.Occasion(date: day(on), at: moment(next)))
+                == DigestTime.Occurrence(date: day(on), at: moment(next)))
     }
 
-    @Test func `a time that is moved forward today is tomorrow's when today had its digest`() {
-        let last = DigestTime.Occasion(date: day("2026-01-10"), at: moment("2026-01-10T08:00:00Z"))
+    @Test func `a digest time moved to later today applies from tomorrow after today's digest`() {
+        let last = DigestTime.Occurrence(date: day("2026-01-10"), at: moment("2026-01-10T08:00:00Z"))
         let next = DigestTime(time: clock("17:00")).next(after: moment("2026-01-10T09:00:00Z"), in: .utc, last: last)
-        #expect(next == DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-11T17:00:00Z")))
+        #expect(next == DigestTime.Occurrence(date: day("2026-01-11"), at: moment("2026-01-11T17:00:00Z")))
     }
 
-    @Test func `two digests are six hours apart, whoever travels`() {
-        let last = DigestTime.Occasion(date: day("2026-01-10"), at: moment("2026-01-10T22:00:00Z"))
+    @Test func `two digests are at least six hours apart, also after a zone change`() {
+        let last = DigestTime.Occurrence(date: day("2026-01-10"), at: moment("2026-01-10T22:00:00Z"))
         let next = DigestTime(time: clock("00:30")).next(after: last.at, in: .utc, last: last)
-        #expect(next == DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-11T04:00:00Z")))
-        // It is still the tenth in Honolulu, which has had its digest, in Tokyo on the eleventh.
-        let eastern = DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-10T23:00:00Z"))
+        #expect(next == DigestTime.Occurrence(date: day("2026-01-11"), at: moment("2026-01-11T04:00:00Z")))
+        // It is still the 10th in Honolulu and the 11th in Tokyo; the digest of the 10th is already sent.
+        let eastern = DigestTime.Occurrence(date: day("2026-01-11"), at: moment("2026-01-10T23:00:00Z"))
         let western = DigestTime(time: clock("08:00")).next(
             after: eastern.at, in: zone("Pacific/Honolulu"), last: eastern)
         #expect(western.date == day("2026-01-12"))

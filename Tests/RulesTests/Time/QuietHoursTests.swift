@@ -1,7 +1,7 @@
 import Foundation
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -13,36 +13,36 @@ import Testing
     }
 
     @Test(arguments: [
-        // Over midnight, half-open at both ends.
+        // Across midnight; the start is included, the end is not.
         ("22:00", "07:00", "Europe/Berlin", "2026-01-10T20:59:59Z", nil),
         ("22:00", "07:00", "Europe/Berlin", "2026-01-10T21:00:00Z", "2026-01-11T06:00:00Z"),
         ("22:00", "07:00", "Europe/Berlin", "2026-01-11T05:59:59Z", "2026-01-11T06:00:00Z"),
         ("22:00", "07:00", "Europe/Berlin", "2026-01-11T06:00:00Z", nil),
-        // Within a day, and off.
+        // Within a day, and outside.
         ("12:00", "13:30", "Asia/Kolkata", "2026-01-10T06:30:00Z", "2026-01-10T08:00:00Z"),
         ("12:00", "12:00", "Asia/Kolkata", "2026-01-10T06:30:00Z", nil),
-        // A window that ends at midnight, and one that begins there.
+        // A window that ends at midnight, and one that starts at midnight.
         ("20:00", "00:00", "UTC", "2026-01-10T23:59:00Z", "2026-01-11T00:00:00Z"),
         ("00:00", "06:00", "UTC", "2026-01-10T00:00:00Z", "2026-01-10T06:00:00Z"),
-        // An end that clocks jump over: the moment after.
+        // An end skipped by a clock change: the time right after.
         ("22:00", "02:30", "Europe/Berlin", "2026-03-29T00:59:00Z", "2026-03-29T01:00:00Z"),
-        // An end that comes twice: the last.
+        // An end that occurs twice: the last one.
         ("22:00", "02:30", "Europe/Berlin", "2026-10-25T00:45:00Z", "2026-10-25T01:30:00Z"),
-        // A start that comes twice: the first, and the repeated hour before it is quiet as well.
+        // A start that occurs twice: the first one, and the repeated hour before it is quiet too.
         ("02:30", "06:00", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-25T05:00:00Z"),
-        // A start that clocks jump over.
+        // A start skipped by a clock change.
         ("02:30", "06:00", "Europe/Berlin", "2026-03-29T00:59:59Z", nil),
         ("02:30", "06:00", "Europe/Berlin", "2026-03-29T01:00:00Z", "2026-03-29T04:00:00Z"),
-        // Half an hour at Lord Howe.
+        // Lord Howe changes by half an hour.
         ("01:45", "02:15", "Australia/Lord_Howe", "2026-04-04T15:10:00Z", "2026-04-04T15:45:00Z"),
-        // The day that Samoa left out: the night before it ends with it, and the next begins with its successor.
+        // Samoa skipped 30 December 2011: the window before it ends there, and the next starts on the 31st.
         ("22:00", "07:00", "Pacific/Apia", "2011-12-30T09:59:00Z", "2011-12-30T17:00:00Z"),
     ])
     func `a window is quiet until its end`(start: String, end: String, name: String, now: String, release: String?) {
         #expect(quiet(start, end).release(from: moment(now), in: zone(name)) == release.map(moment))
     }
 
-    @Test func `a day means the day on which the window starts`() {
+    @Test func `a window belongs to the day on which it starts`() {
         let weekend = quiet("22:00", "07:00", [.friday, .saturday])
         let berlin = zone("Europe/Berlin")
         // Friday, 9 January 2026.
@@ -55,18 +55,18 @@ import Testing
         #expect(quiet("22:00", "07:00", []).release(from: moment("2026-01-10T22:00:00Z"), in: berlin) == nil)
     }
 
-    @Test func `who travels in the night is quiet where they are`() {
+    @Test func `a user who changes zone in the night has quiet hours in the new zone`() {
         let night = quiet("22:00", "07:00")
         let now = moment("2026-01-11T04:00:00Z")
         #expect(night.release(from: now, in: zone("Europe/Berlin")) == moment("2026-01-11T06:00:00Z"))
-        // At that moment it is one in the morning in New York.
+        // It is 01:00 in New York at that time.
         #expect(
             night.release(from: moment("2026-01-11T06:00:00Z"), in: zone("America/New_York"))
                 == moment("2026-01-11T12:00:00Z"))
         #expect(night.release(from: moment("2026-01-11T06:00:00Z"), in: zone("Asia/Tokyo")) == nil)
     }
 
-    /// Whether a clock on the wall that nobody ever puts forward or back shows a quiet time.
+    /// Whether a wall-clock time is within quiet hours, ignoring clock changes.
     func isQuiet(_ hours: QuietHours, on wall: Zones.Wall) -> Bool {
         let (start, end) = (hours.start.minuteOfDay, hours.end.minuteOfDay)
         let today = hours.days.contains(wall.date.weekday)
@@ -77,12 +77,12 @@ import Testing
     }
 
     @Test
-    func `in every zone, no minute of noise where the wall shows a quiet time, and hardly more silence than asked`() {
+    func `in every zone, quiet wall-clock minutes are quiet, with little extra silence`() {
         var random = SplitMix(seed: 20_260_329)
         for zone in Zones.all {
             for change in Zones.changes(of: zone) {
                 let wall = Zones.wall(change, in: zone).minute
-                // One edge near the change, the other anywhere; sometimes only some days.
+                // One edge near the change, the other at random; sometimes on some days only.
                 let near = (wall + Int.random(in: -90...90, using: &random)).remainder(floored: 1440)
                 let far = Int.random(in: 0..<1440, using: &random)
                 let days =
@@ -97,7 +97,7 @@ import Testing
                     let shown = isQuiet(hours, on: Zones.wall(now, in: zone))
                     if shown { #expect(release != nil, "noise: \(zone.name) \(hours) \(now.date)") }
                     guard let release else { continue }
-                    // Silence that the wall does not ask for is the repeated hour's, or a window's whose days end there.
+                    // Extra silence comes only from a repeated hour, or from a window whose days end there.
                     if !shown { #expect(abs(minute) <= 180, "silence: \(zone.name) \(hours) \(now.date)") }
                     #expect(release > now)
                     #expect(hours.release(from: release, in: zone) == nil, "\(zone.name) \(hours) \(release.date)")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// Every zone of the tz database, and the moments at which its clocks change.
+/// Every zone of the tz database, and its offset changes.
 enum Zones {
     static let all = TimeZone.knownTimeZoneIdentifiers.compactMap { Zone(name: $0) }
     static let first = moment("2024-01-01T00:00:00Z")
@@ -38,7 +38,7 @@ enum Zones {
         var minute: Int
     }
 
-    /// What Foundation's calendar says the wall shows: an opinion of its own.
+    /// The wall-clock time by Foundation's calendar, an independent implementation.
     static func wall(_ moment: Timestamp, in zone: Zone) -> Wall {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: zone.name)!
@@ -55,7 +55,7 @@ func day(_ text: String) -> LocalDate { LocalDate(text)! }
 func clock(_ text: String) -> LocalTime { LocalTime(text)! }
 
 @Suite struct ZoneTests {
-    @Test func `names of the tz database are taken, links included, and nothing else`() {
+    @Test func `names of the tz database and its links are accepted, and nothing else`() {
         for name in ["Europe/Berlin", "US/Eastern", "Asia/Calcutta", "America/Argentina/Ushuaia", "UTC"] {
             #expect(Zone(name: name)?.name == name)
         }
@@ -66,7 +66,7 @@ func clock(_ text: String) -> LocalTime { LocalTime(text)! }
         #expect(Zone.databaseVersion >= "2025")
     }
 
-    @Test func `days are counted as the calendar does, for four hundred years`() {
+    @Test func `day numbers equal Foundation's calendar for 400 years`() {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
         for dayNumber in stride(from: -70_000, to: 80_000, by: 13) {
@@ -89,7 +89,7 @@ func clock(_ text: String) -> LocalTime { LocalTime(text)! }
         #expect((0..<1440).allSatisfy { LocalTime(LocalTime(minuteOfDay: $0)!.description)?.minuteOfDay == $0 })
     }
 
-    @Test func `clocks that jump, in the words of the reference`() {
+    @Test func `local times around a clock change resolve as documented`() {
         let berlin = zone("Europe/Berlin")
         #expect(
             berlin.reading(day("2026-03-29"), clock("02:30")) == .never(jump: moment("2026-03-29T01:00:00Z")))
@@ -109,7 +109,7 @@ func clock(_ text: String) -> LocalTime { LocalTime(text)! }
         #expect(samoa.local(moment("2011-12-30T10:00:00Z")).second == 0)
     }
 
-    @Test func `in every zone, every minute around a change is read as the wall shows it`() {
+    @Test func `in every zone, each minute around a change has the right wall-clock time`() {
         for zone in Zones.all {
             for change in Zones.changes(of: zone) {
                 for quarter in stride(from: -100, through: 100, by: 7) {

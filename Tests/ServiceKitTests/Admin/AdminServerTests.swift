@@ -50,12 +50,12 @@ import Testing
         #expect(try await get("/health/live").status == 200)
     }
 
-    @Test func `live does not ask the conditions`() async throws {
+    @Test func `live does not check the conditions`() async throws {
         readiness.register("broker") { .waiting("away") }
         #expect(try await get("/health/live").status == 200)
     }
 
-    @Test func `metrics are the text format with the process and the build in it`() async throws {
+    @Test func `metrics contain the process and the build in the text format`() async throws {
         Counter(label: "hits", factory: registry).increment()
         let answer = try await get("/metrics")
         #expect(answer.status == 200)
@@ -68,7 +68,7 @@ import Testing
         #expect(Set(names).count == names.count)
     }
 
-    @Test func `anything else is 404`() async throws {
+    @Test func `other paths are 404`() async throws {
         #expect(try await get("/").status == 404)
     }
 }

@@ -1,7 +1,7 @@
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct AppCatalogTests {
     private let folder: TemporaryFolder
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `an app may have push certificates in place of a key, one for each environment it sends to`() throws {
+    @Test func `an app may have push certificates instead of a key, one for each environment`() throws {
         try folder.write("both.pem", "certificate and key")
         let path = try folder.write(
             "apps.yaml",
@@ -48,7 +48,7 @@ import Testing
         #expect(app.environments == [.production, .development])
     }
 
-    @Test func `a key and certificates are too much for one app, and no certificate is too little`() throws {
+    @Test func `an app with both a key and certificates, or with neither, is rejected`() throws {
         #expect(
             try problems(
                 """
@@ -63,14 +63,14 @@ import Testing
                   c:
                     apns: { topic: com.example.c, certificates: { production: { key-file: portal.p8 } } }
                 """) == [
-                    "apps.yaml:5: apps.a.apns.key-id: unknown key; known here: topic, certificates",
-                    "apps.yaml:6: apps.a.apns.certificates.moon: unknown key; known here: production, development",
+                    "apps.yaml:5: apps.a.apns.key-id: unknown key; known keys: topic, certificates",
+                    "apps.yaml:6: apps.a.apns.certificates.moon: unknown key; known keys: production, development",
                     "apps.yaml:8: apps.b.apns.certificates: names no environment: production, development or both",
                     "apps.yaml:10: apps.c.apns.certificates.production: “certificate-file” is missing",
                 ])
     }
 
-    @Test func `reads an app with everything`() throws {
+    @Test func `an app with all settings is read`() throws {
         let path = try folder.write(
             "apps.yaml",
             """
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: ["999", "-1", "1e6", "1000000001", "many"])
-    func `a quota that cannot be shared evenly is refused`(quota: String) throws {
+    func `a quota out of range is rejected`(quota: String) throws {
         let found = try problems(
             """
             apps:
@@ -128,7 +128,7 @@ import Testing
         #expect(found == ["\(path): “\(quota)” is not a whole number from 1000 to 1000000000"])
     }
 
-    @Test func `an app without credentials is legal, and defaults are what the reference says`() throws {
+    @Test func `an app without credentials is valid, and defaults apply`() throws {
         let path = try folder.write(
             "apps.yaml",
             "apps:\n  bare:\n  other:\n    bearer:\n      - algorithm: HS256\n        key-file: portal.pem\n")
@@ -138,7 +138,7 @@ import Testing
         #expect(catalog.apps[1].bearer[0].leeway == .seconds(30))
     }
 
-    @Test func `an unknown key is refused with its line and what was probably meant`() throws {
+    @Test func `an unknown key is rejected with its line and a suggestion`() throws {
         #expect(
             try problems(
                 """
@@ -155,7 +155,7 @@ import Testing
                 ])
     }
 
-    @Test func `several problems are told at once`() throws {
+    @Test func `all problems are reported at once`() throws {
         #expect(
             try problems(
                 """
@@ -177,7 +177,7 @@ import Testing
                         leeway: 30
                 version: 1
                 """) == [
-                    "apps.yaml:17: version: unknown key; known here: apps",
+                    "apps.yaml:17: version: unknown key; known keys: apps",
                     "apps.yaml:2: apps.Family: is not an app id: 1–63 characters of a–z, 0–9 and -, not starting with -",
                     "apps.yaml:5: apps.portal.apns.topic: expected a text",
                     "apps.yaml:6: apps.portal.apns.key-id: “short” is not a 10-character id of A–Z and 0–9",
@@ -189,7 +189,7 @@ import Testing
                 ])
     }
 
-    @Test func `a process is refused the missing files that it uses, and no others`() throws {
+    @Test func `only missing files that the process uses are reported`() throws {
         let path = try folder.write(
             "apps.yaml",
             """
@@ -215,7 +215,7 @@ import Testing
         #expect(missing([]) == [])
         #expect(missing(.bearer) == ["no.pub"])
         #expect(missing(.fcm) == ["no.json"])
-        // Of a pair the first is named.
+        // Only the first of the missing pair is reported.
         #expect(Set(missing(.apns)) == ["no.pem", "no.p8"])
         #expect(missing(.all).count == 4)
         let portal = try #require(try AppCatalog.load(path: path, using: []).apps.last)
@@ -243,7 +243,7 @@ import Testing
             ])
     }
 
-    @Test func `keys that everyone's tokens are signed with, or that are in no place or two, are refused`() throws {
+    @Test func `bearer keys without audience, and with no location or two, are rejected`() throws {
         #expect(
             try problems(
                 """
@@ -257,35 +257,35 @@ import Testing
                       - { algorithm: ES256, audience: push, jwks-url: id.example }
                       - { algorithm: ES256, key-file: portal.pem, app-value: b }
                 """) == [
-                    "apps.yaml:4: apps.a.bearer[0].jwks-url: needs an audience or an app-claim beside it: "
-                        + "its keys sign tokens of others too",
+                    "apps.yaml:4: apps.a.bearer[0].jwks-url: requires an audience or an app-claim: "
+                        + "its keys also sign tokens for others",
                     "apps.yaml:5: apps.a.bearer[1]: “key-file” or “jwks-url” is missing",
-                    "apps.yaml:6: apps.a.bearer[2].jwks-url: stands beside a key-file: one of the two",
-                    "apps.yaml:7: apps.a.bearer[3].jwks-url: a shared secret is not published: HS256 takes a key-file",
+                    "apps.yaml:6: apps.a.bearer[2].jwks-url: is set together with a key-file: set only one of them",
+                    "apps.yaml:7: apps.a.bearer[3].jwks-url: HS256 needs a key-file: "
+                        + "a shared secret must not be published",
                     "apps.yaml:8: apps.a.bearer[4].jwks-url: “id.example” is not an https URL",
-                    "apps.yaml:9: apps.a.bearer[5].app-value: says what no claim is compared with: "
-                        + "name one as app-claim",
+                    "apps.yaml:9: apps.a.bearer[5].app-value: has no app-claim: name the claim to compare it with",
                 ])
     }
 
-    @Test func `a repeated app is refused`() throws {
+    @Test func `a repeated app is rejected`() throws {
         let found = try problems("apps:\n  a:\n  b:\n  a:\n")
         #expect(found.count == 1)
-        #expect(found.first?.contains("a: stands here more than once") == true, "\(found)")
+        #expect(found.first?.contains("a: occurs more than once") == true, "\(found)")
     }
 
     @Test(arguments: ["", "apps: [", "apps: *nowhere", "- a\n- b\n", "apps: 3\n"])
-    func `what is no catalog is refused with a line`(yaml: String) throws {
+    func `a malformed catalog is rejected with its line`(yaml: String) throws {
         let found = try problems(yaml)
         #expect(found.count == 1, "\(found)")
         #expect(found.first?.contains(#/^apps.yaml:[0-9]+: /#) == true, "\(found)")
     }
 
-    @Test func `a file that is too large, and aliases that expand without end, are refused`() throws {
+    @Test func `an oversized file and exponentially nested aliases are rejected`() throws {
         let folder = try TemporaryFolder()
         let large = try folder.write("large.yaml", String(repeating: "#", count: AppCatalog.maximumFileSize + 1))
         #expect(
-            throws: ConfigurationError("\(large): has 1048577 bytes; at most 1048576 are read")
+            throws: ConfigurationError("\(large): has 1048577 bytes; the maximum is 1048576")
         ) { try AppCatalog.load(path: large) }
         let lines = (1...30).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" }
         let laughs = try folder.write("laughs.yaml", (["a0: &a0 1"] + lines).joined(separator: "\n"))
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func `a catalog that is not there is refused`() {
+    @Test func `a missing catalog is rejected`() {
         #expect(throws: ConfigurationError("/nowhere/apps.yaml: cannot be read as UTF-8 text")) {
             try AppCatalog.load(path: "/nowhere/apps.yaml")
         }

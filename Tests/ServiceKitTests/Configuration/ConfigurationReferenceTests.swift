@@ -1,3 +1,4 @@
+import ServiceConnections
 import ServiceKit
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
             ])
     ])
 
-    @Test func `lists every key with its shape, default and what it is for`() {
+    @Test func `the reference lists each key with its kind, default and summary`() {
         #expect(reference.markdown.contains("## sample"))
         #expect(
             reference.markdown.contains(
@@ -22,7 +23,7 @@ import Testing
         #expect(reference.markdown.contains("`HELIOGRAPH_ADMIN_PORT`"))
     }
 
-    @Test func `knows the variables an executable takes`() {
+    @Test func `the reference knows the variables of an executable`() {
         let variables = reference.variables(of: "sample")
         #expect(
             variables.isSuperset(of: ["SAMPLE_PORT", "SAMPLE_KEY", "SAMPLE_KEY_FILE", "LOG_LEVEL", "AMQP_URL_FILE"]))

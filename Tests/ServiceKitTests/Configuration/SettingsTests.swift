@@ -1,6 +1,7 @@
+import ServiceConnections
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct SettingsTests {
     static let port = ConfigurationKey("SAMPLE_PORT", .port, default: "8080", summary: "A port.")
@@ -8,7 +9,7 @@ import Testing
     static let wait = ConfigurationKey(
         "SAMPLE_WAIT", .duration(.milliseconds(1) ... .seconds(60)), summary: "A wait.")
 
-    /// The problems of loading, one a line; empty when there are none.
+    /// Returns the problems of loading.
     private func problems(_ keys: [ConfigurationKey], _ environment: [String: String]) -> [String] {
         do {
             _ = try Settings.load(keys: keys, environment: environment)
@@ -18,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `the environment wins over the file, and the file over the default`() throws {
+    @Test func `the environment takes precedence over the file, and the file over the default`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("service.env", "# a comment\n\nSAMPLE_PORT = 1111\nSAMPLE_WAIT=2s\n")
         let keys = [Self.port, Self.wait]
@@ -30,7 +31,7 @@ import Testing
         #expect(try Settings.load(keys: keys, environment: [:]).optionalString(Self.wait) == nil)
     }
 
-    @Test func `every problem is told at once, one line each, naming key, value and what is expected`() throws {
+    @Test func `all problems are reported at once, with key, value and expectation`() throws {
         let found = problems(
             [Self.port, Self.secret, Self.wait],
             ["SAMPLE_PORT": "abc", "SAMPLE_WAIT": "5 parsecs", "HELIOGRAPH_ADMIN_PROT": "1", "LOG_LEVEL": "loud"])
@@ -49,10 +50,10 @@ import Testing
         #expect(found == ["AMQP_URL: its value is not a URL of the form amqp://host/… or amqps://host/…"])
     }
 
-    @Test func `a secret that is too short is refused, with its least length and the way to make one`() throws {
+    @Test func `a short secret is rejected with the minimum length and a command to create one`() throws {
         let key = ConfigurationKey("SAMPLE_KEY", .longSecret(bytes: 32), secret: true, summary: "A key.")
         let refusal =
-            "SAMPLE_KEY: its value is not a secret of at least 32 bytes (`openssl rand -hex 32` makes one)"
+            "SAMPLE_KEY: its value is not a secret of at least 32 bytes (create one with `openssl rand -hex 32`)"
         #expect(problems([key], ["SAMPLE_KEY": String(repeating: "x", count: 31)]) == [refusal])
         #expect(problems([key], ["SAMPLE_KEY": String(repeating: "x", count: 32)]) == [])
         #expect(problems([key], [:]) == [])
@@ -61,25 +62,25 @@ import Testing
         #expect(problems([key], ["SAMPLE_KEY_FILE": file]) == [refusal])
     }
 
-    @Test func `a secret can come from a file, without the newline an editor leaves`() throws {
+    @Test func `a secret can come from a file, without the trailing newline`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("key", "s3cret\n")
         let settings = try Settings.load(keys: [Self.secret], environment: ["SAMPLE_KEY_FILE": file])
         #expect(try settings.string(Self.secret) == "s3cret")
     }
 
-    @Test func `a secret given twice, or by a file that is not there, is refused`() throws {
+    @Test func `a secret set twice, or by a missing file, is rejected`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("key", "s3cret\n")
         #expect(
             problems([Self.secret], ["SAMPLE_KEY": "a", "SAMPLE_KEY_FILE": file])
-                == ["SAMPLE_KEY_FILE: is set beside SAMPLE_KEY; set only one of them"])
+                == ["SAMPLE_KEY_FILE: is set together with SAMPLE_KEY; set only one of them"])
         #expect(
             problems([Self.secret], ["SAMPLE_KEY_FILE": "/nowhere/key"])
-                == ["SAMPLE_KEY_FILE: “/nowhere/key” is not a readable file with the secret in it"])
+                == ["SAMPLE_KEY_FILE: “/nowhere/key” is not a readable file with the secret"])
     }
 
-    @Test func `a script's variable has no place of its own among ours`() {
+    @Test func `a script's variable is ignored`() {
         #expect(problems([], ["HELIOGRAPH_SKIP_BUILD": "1"]).count == 1)
     }
 
@@ -89,18 +90,18 @@ import Testing
                 == ["HELIOGRAPH_ADMIN_PORT_FILE: unknown variable; did you mean HELIOGRAPH_ADMIN_PORT?"])
     }
 
-    @Test func `an unknown, repeated or shapeless line of the file is refused with its number`() throws {
+    @Test func `an unknown, repeated or malformed line of the file is rejected with its number`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("service.env", "SAMPLE_PROT=1\nSAMPLE_PORT=1\n\nSAMPLE_PORT=2\nnonsense\n")
         #expect(
             problems([Self.port], ["HELIOGRAPH_CONFIG": file]) == [
                 "\(file):1: SAMPLE_PROT: unknown key; did you mean SAMPLE_PORT?",
-                "\(file):4: SAMPLE_PORT: stands here a second time",
+                "\(file):4: SAMPLE_PORT: is set twice",
                 "\(file):5: expected NAME=VALUE",
             ])
     }
 
-    @Test func `a configuration file that is not there is refused`() {
+    @Test func `a missing configuration file is rejected`() {
         #expect(
             problems([], ["HELIOGRAPH_CONFIG": "/nowhere/service.env"])
                 == ["HELIOGRAPH_CONFIG: “/nowhere/service.env” is not a file that exists and can be read"])
@@ -112,16 +113,16 @@ import Testing
         #expect(problems([Self.secret], ["SAMPLE_KEY": ""]).count == 1)
     }
 
-    @Test func `common keys, tests' variables and other programs' variables are no mistakes`() {
+    @Test func `common keys, variables of tests and of other programs are ignored`() {
         let environment = [
             "HELIOGRAPH_TEST_AMQP_URL": "x", "AMQP_URL": "not a url", "HOME": "/", "DATABASE_URL": "",
         ]
         #expect(problems([Self.port], environment) == [])
     }
 
-    @Test func `reading a key that was not declared is an error that says so`() throws {
+    @Test func `reading an undeclared key is an error`() throws {
         let settings = try Settings.load(keys: [], environment: [:])
-        #expect(throws: ConfigurationError("SAMPLE_PORT: is read by this service but not among its declared keys")) {
+        #expect(throws: ConfigurationError("SAMPLE_PORT: is not among this service's declared keys")) {
             try settings.integer(Self.port)
         }
     }
@@ -136,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: ["5", "-5s", "5 s", "s", "1d", "99999999999s", "５s"])
-    func `anything else is no duration`(text: String) {
+    func `malformed durations are rejected`(text: String) {
         let key = ConfigurationKey("SAMPLE_WAIT", .duration(.zero ... .seconds(7200)), summary: "A wait.")
         #expect(problems([key], ["SAMPLE_WAIT": text]).count == 1)
     }

@@ -2,11 +2,11 @@ import ServiceKit
 import Testing
 
 @Suite struct ReadinessTests {
-    @Test func `nothing to wait for is ready`() {
+    @Test func `a process without conditions is ready`() {
         #expect(Readiness().report.isReady)
     }
 
-    @Test func `conditions are asked anew each time, in the order they came`() {
+    @Test func `conditions are checked on each report, in the order of registration`() {
         let readiness = Readiness()
         let topology = readiness.condition("topology", waiting: "not verified yet")
         readiness.register("broker") { .waiting("connecting") }
@@ -19,14 +19,14 @@ import Testing
         #expect(!readiness.report.isReady)
     }
 
-    @Test func `what is only told is told, and takes nobody out of service`() {
+    @Test func `a degraded condition is reported, and the process stays ready`() {
         let readiness = Readiness()
         readiness.register("lane") { .degraded("the key is refused") }
         #expect(readiness.report.isReady)
         #expect(readiness.report.conditions.map(\.state) == [.degraded("the key is refused")])
     }
 
-    @Test func `draining is not ready, whatever holds`() {
+    @Test func `a draining process is not ready even if all conditions hold`() {
         let readiness = Readiness()
         readiness.register("broker") { .holds }
         readiness.drain()

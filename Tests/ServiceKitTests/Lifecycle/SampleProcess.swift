@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A process of the sample service, with an admin port of its own.
+/// A process of the sample service with its own admin port.
 struct SampleProcess {
     let adminPort: Int
     private let process: ChildProcess

@@ -1,11 +1,11 @@
 import Foundation
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import ServiceKit
 
-/// A real process, from its first line to its exit code.
+/// A real process, from its start to its exit code.
 @Suite(.timeLimit(.minutes(2))) struct ServiceMainTests {
     private func started(_ environment: [String: String] = [:], logging line: String = "Serving") async throws
         -> SampleProcess
@@ -15,11 +15,11 @@ import Testing
         return process
     }
 
-    private func probe(_ process: SampleProcess, _ path: String) async -> HealthProbe.Answer {
+    private func probe(_ process: SampleProcess, _ path: String) async -> HealthProbe.ProbeResult {
         await HealthProbe.get(host: "127.0.0.1", port: process.adminPort, path: path)
     }
 
-    @Test func `it serves until SIGTERM and ends with 0`() async throws {
+    @Test func `the process serves until SIGTERM and exits with 0`() async throws {
         let process = try await started()
         #expect(
             await probe(process, "/health/ready") == .answered(200, #"{"conditions":[],"draining":false,"ready":true}"#)
@@ -30,7 +30,7 @@ import Testing
         #expect(process.errors.contains("Stopped"))
     }
 
-    @Test func `its log is JSON lines with its identity, and without its secrets`() async throws {
+    @Test func `the log is JSON lines with service and instance, and without secrets`() async throws {
         let process = try await started(["SAMPLE_PASSWORD": "hunter2", "HELIOGRAPH_INSTANCE": "seven"])
         process.signal(SIGINT)
         #expect(await process.exit() == 0)
@@ -44,7 +44,7 @@ import Testing
         #expect(!process.errors.contains("hunter2"))
     }
 
-    @Test func `everything misconfigured is told at once, in plain lines, and the code is 78`() async throws {
+    @Test func `all configuration errors are printed at once, and the exit code is 78`() async throws {
         let process = try SampleProcess(environment: ["SAMPLE_COUNT": "eleven", "HELIOGRAPH_ADMIN_HOTS": "x"])
         #expect(await process.exit() == 78)
         #expect(
@@ -55,13 +55,13 @@ import Testing
                 """)
     }
 
-    @Test func `a build that refuses its configuration ends with 78 and its lines`() async throws {
+    @Test func `a build function that rejects the configuration exits with 78 and its lines`() async throws {
         let process = try SampleProcess(environment: ["SAMPLE_BEHAVIOUR": "refuse"])
         #expect(await process.exit() == 78)
         #expect(process.errors.hasSuffix("sample: rules.yaml:3: first problem\nsample: rules.yaml:9: second problem\n"))
     }
 
-    @Test func `an admin port that is taken is told with its setting`() async throws {
+    @Test func `an admin port in use is reported with its setting`() async throws {
         let first = try await started()
         let second = try SampleProcess(adminPort: first.adminPort)
         #expect(await second.exit() == 78)
@@ -70,13 +70,13 @@ import Testing
         #expect(await first.exit() == 0)
     }
 
-    @Test func `a service that fails ends the process with 1`() async throws {
+    @Test func `a failed service exits with 1`() async throws {
         let process = try SampleProcess(environment: ["SAMPLE_BEHAVIOUR": "fail"])
         #expect(await process.exit() == 1)
         #expect(process.errors.contains("sample: Broken()"))
     }
 
-    @Test func `a broker that is away is a reason not to be ready, not to stop, and its password stays inside`()
+    @Test func `an unreachable broker makes the process unready but running, and its password is not logged`()
         async throws
     {
         let process = try await started(["SAMPLE_BEHAVIOUR": "wait-for-broker"])
@@ -91,10 +91,10 @@ import Testing
         #expect(await process.exit() == 0)
     }
 
-    @Test func `while it drains it is alive and not ready, and the second signal ends it at once`() async throws {
+    @Test func `a draining process is live and not ready, and the second signal exits at once`() async throws {
         let process = try await started(["SAMPLE_BEHAVIOUR": "drain-slowly"])
         process.signal(SIGTERM)
-        try await eventually("draining") { process.errors.contains("Worker told to stop") }
+        try await eventually("draining") { process.errors.contains("Worker stopping") }
         guard case .answered(503, let body) = await probe(process, "/health/ready") else {
             Issue.record("\(await probe(process, "/health/ready"))")
             return
@@ -105,7 +105,7 @@ import Testing
         #expect(await process.exit() == 128 + SIGTERM)
     }
 
-    @Test func `work that does not end by the deadline is cancelled, and the code says so`() async throws {
+    @Test func `work beyond the deadline is cancelled, and the exit code is 1`() async throws {
         let process = try await started(
             ["SAMPLE_BEHAVIOUR": "drain-slowly", "HELIOGRAPH_SHUTDOWN_DEADLINE": "1s"])
         process.signal(SIGTERM)
@@ -113,7 +113,7 @@ import Testing
         #expect(process.errors.contains("Stopped after the deadline"))
     }
 
-    @Test func `work that ignores even cancellation does not keep the process`() async throws {
+    @Test func `work that ignores cancellation does not prevent the exit`() async throws {
         let process = try await started(
             ["SAMPLE_BEHAVIOUR": "ignore-shutdown", "HELIOGRAPH_SHUTDOWN_DEADLINE": "1s"])
         process.signal(SIGTERM)
@@ -121,7 +121,7 @@ import Testing
         #expect(process.errors.contains("did not stop in time"))
     }
 
-    @Test func `healthcheck asks the running process`() async throws {
+    @Test func `healthcheck probes the running process`() async throws {
         let process = try await started()
         let asked = try SampleProcess(["healthcheck"], adminPort: process.adminPort)
         #expect(await asked.exit() == 0)
@@ -141,10 +141,10 @@ import Testing
         }
     }
 
-    @Test func `an unknown command line is refused with 64`() async throws {
+    @Test func `an unknown command line exits with 64`() async throws {
         let process = try SampleProcess(["--port", "80"])
         #expect(await process.exit() == 64)
-        #expect(process.errors == "sample: unknown arguments “--port 80”; --help lists what there is\n")
+        #expect(process.errors == "sample: unknown arguments “--port 80”; --help lists the commands\n")
     }
 
     @Test func `version is one line`() async throws {

@@ -24,23 +24,23 @@ import Testing
         Anonymous:             0 kB
         """
 
-    @Test func `only what can be read again from its file is given back`() {
+    @Test func `only clean file mappings are released`() {
         #expect(
             StartupMemory.unchangedFiles(Self.smaps)
                 == [0x55d0_c000_0000..<0x55d0_c000_4000, 0x55d0_c000_4000..<0x55d0_c001_0000])
     }
 
-    @Test func `nothing is made of what is no such list`() {
+    @Test func `malformed smaps yield no ranges`() {
         #expect(StartupMemory.unchangedFiles("").isEmpty)
         #expect(StartupMemory.unchangedFiles("Anonymous: 0 kB\nzz-yy r--p 0 0 0 /x\nAnonymous: 0 kB").isEmpty)
     }
 
-    @Test func `a process goes on working after it`() {
+    @Test func `a process keeps working after a release`() {
         StartupMemory.release()
         #expect("\([1: "a"])" == "[1: \"a\"]")
     }
 
-    @Test func `what is read again is given back again, until the process stops`() async {
+    @Test func `pages are released repeatedly until the process stops`() async {
         var waits: [Duration] = []
         await StartupMemory.releaseRepeatedly { waits.append($0) }
         #expect(waits == StartupMemory.pauses)

@@ -18,7 +18,7 @@ import Testing
         return try WireCoding.decode(JSONValue.self, from: bytes)
     }
 
-    @Test func `a JSON line holds identity, message and metadata as members`() throws {
+    @Test func `a JSON line contains identity, message and metadata as members`() throws {
         let value = try json(
             line("Hello", ["app": "portal", "list": ["a", "b"], "map": ["x": "y", "z": ["w": "v"]]]))
         #expect(
@@ -36,21 +36,21 @@ import Testing
         #expect(value["key with \" quote"]?.string == text)
     }
 
-    @Test func `metadata cannot take the place of a member of the line`() throws {
+    @Test func `metadata cannot replace a reserved member of the line`() throws {
         let value = try json(line("Hello", ["level": "forged", "service": "forged"]))
         #expect(value["level"] == "info")
         #expect(value["service"] == "rules")
         #expect(value["meta.level"] == "forged")
     }
 
-    @Test func `nothing forges a second line of text`() {
+    @Test func `no text can forge a second line`() {
         let text = String(
             decoding: line("a\nb", ["user": "x\n2026 ERROR forged", "n": "1"]).bytes(.text), as: UTF8.self)
         #expect(text == "2026-01-01T00:00:00.000Z INFO     rules: a\\nb n=1 user=\"x\\n2026 ERROR forged\"\n")
     }
 
     @Test(arguments: [LogLine.Format.json, .text])
-    func `a line is never longer than a pipe takes whole`(format: LogLine.Format) throws {
+    func `a line is never longer than PIPE_BUF`(format: LogLine.Format) throws {
         let long = String(repeating: "日本\"", count: 5000)
         let many = Dictionary(uniqueKeysWithValues: (0..<200).map { ("k\($0)", Logger.MetadataValue.string(long)) })
         for metadata in [["one": .string(long)], many] {
@@ -61,7 +61,7 @@ import Testing
         #expect(try json(line(long, many))["truncated"] == 1)
     }
 
-    @Test func `a line tells how many were dropped before it`() throws {
+    @Test func `a line contains the number of lines dropped before it`() throws {
         #expect(try json(line("Hello", dropped: 7))["dropped"] == 7)
     }
 }

@@ -1,13 +1,13 @@
 import Foundation
 import Logging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import ServiceKit
 
 @Suite(.timeLimit(.minutes(1))) struct LogSinkTests {
-    @Test func `a full pipe drops and counts lines instead of blocking, and tells when there is room again`() throws {
+    @Test func `a full pipe drops and counts lines instead of blocking, and reports the count later`() throws {
         let pipe = Pipe()
         let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
         let line = [UInt8](repeating: UInt8(ascii: "x"), count: 1000)
@@ -24,7 +24,7 @@ import Testing
         #expect(sink.droppedLines == before)
     }
 
-    @Test func `a closed pipe neither blocks nor ends the process`() throws {
+    @Test func `a closed pipe neither blocks nor kills the process`() throws {
         signal(SIGPIPE, SIG_IGN)
         let pipe = Pipe()
         let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
@@ -33,7 +33,7 @@ import Testing
         #expect(sink.droppedLines == 1)
     }
 
-    @Test func `lines of many threads stay whole`() async throws {
+    @Test func `lines of many threads do not interleave`() async throws {
         let pipe = Pipe()
         let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
         let handler = LineLogHandler(

@@ -9,13 +9,13 @@ import Testing
         "token", "device_token", "Authorization", "password", "client-secret", "key", "api_key", "privateKey", "jwt",
         "operator-key", "cookie",
     ])
-    func `metadata under a secret's name is masked`(key: String) {
+    func `metadata with a secret's key is masked`(key: String) {
         #expect(Redaction.redacted([key: "hunter2"])[key] == "‹redacted›")
         #expect(Redaction.redacted(["outer": [key: "hunter2"]])["outer"] == [key: "‹redacted›"])
     }
 
     @Test(arguments: ["routing_key", "collapse-key", "key_id", "app", "queue"])
-    func `keys that are no secrets pass`(key: String) {
+    func `metadata of other keys is not masked`(key: String) {
         #expect(Redaction.redacted([key: "value"])[key] == "value")
     }
 
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a device token prints redacted whatever its key is called`() {
+    @Test func `a device token is redacted under any key`() {
         let metadata = Redaction.redacted(["device": "\(DeviceToken(secret: "hunter2"))"])
         #expect(metadata["device"] == "‹redacted›")
     }

@@ -26,7 +26,7 @@ import Testing
                 """)
     }
 
-    @Test func `label values are escaped and label names made legal`() {
+    @Test func `label values are escaped and label names sanitized`() {
         Counter(
             label: "x", dimensions: [("a-b", "back\\slash \"quote\" new\nline"), ("le", "1"), ("0", "z")],
             factory: registry
@@ -67,13 +67,13 @@ import Testing
         #expect(lines.contains { $0.hasPrefix(#"heliograph_message_processing_seconds_sum{queue="q"} 120.031"#) })
     }
 
-    @Test func `a histogram without labels has only its bound`() {
+    @Test func `a histogram without labels has only the label le`() {
         Recorder(label: "batch_size", factory: registry).record(7)
         #expect(registry.render().contains("heliograph_batch_size_bucket{le=\"10\"} 1\n"))
         #expect(registry.render().contains("heliograph_batch_size_sum 7\nheliograph_batch_size_count 1\n"))
     }
 
-    @Test func `a name takes so many series and no more, and what is refused is counted`() {
+    @Test func `series above the limit of a name are refused and counted`() {
         for user in 0..<10 {
             Counter(label: "leak", dimensions: [("user", "\(user)")], factory: registry).increment()
         }
@@ -81,14 +81,14 @@ import Testing
         #expect(registry.refusedSeries == 7)
     }
 
-    @Test func `a name is of one kind`() {
+    @Test func `a name has one kind`() {
         Meter(label: "thing", factory: registry).set(1)
         Recorder(label: "thing", factory: registry).record(1)
         #expect(registry.refusedSeries == 1)
         #expect(registry.render() == "# TYPE heliograph_thing gauge\nheliograph_thing 1\n")
     }
 
-    @Test func `a destroyed series is gone`() {
+    @Test func `a destroyed series is removed`() {
         let counter = registry.makeCounter(label: "gone", dimensions: [("app", "a")])
         counter.increment(by: 1)
         #expect(registry.render().contains("app=\"a\""))
@@ -116,7 +116,7 @@ import Testing
     @Test(arguments: [
         (0.25, "0.25"), (3, "3"), (.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN"), (1e20, "1e+20"),
     ])
-    func `numbers are written as the format wants them`(value: Double, text: String) {
+    func `numbers are written in the text format`(value: Double, text: String) {
         #expect(value.exposition == text)
     }
 }

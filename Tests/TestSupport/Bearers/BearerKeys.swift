@@ -1,13 +1,13 @@
 package import Foundation
-package import HTTPGate
+package import HTTPAuth
 package import JWTKit
-internal import Logging
 package import PushProtocol
 package import ServiceKit
+internal import Logging
 
-/// Two apps that take bearer tokens: `shared` with an HS256 secret, `signed` with an ES256 key, in files of their own.
+/// Two apps that accept bearer tokens: `shared` with an HS256 secret, `signed` with an ES256 key, in separate files.
 package struct BearerKeys: Sendable {
-    /// When the tokens are looked at.
+    /// The time of verification.
     package static let now = Date(timeIntervalSince1970: 1_767_225_600)
     package static let secret = "a-shared-secret-of-thirty-two-bytes-at-least"
 
@@ -25,7 +25,7 @@ package struct BearerKeys: Sendable {
 
     package var catalog: AppCatalog { catalog(of: AppID(rawValue: "shared")!) }
 
-    /// - Parameter app: the one that the secret is for.
+    /// - Parameter app: The app of the secret.
     package func catalog(of app: AppID) -> AppCatalog {
         AppCatalog([
             AppConfiguration(
@@ -46,7 +46,7 @@ package struct BearerKeys: Sendable {
 
     /// A verifier at ``now``.
     ///
-    /// - Parameter app: the one that the secret is for.
+    /// - Parameter app: The app of the secret.
     package func verifier(for app: AppID = AppID(rawValue: "shared")!) async throws -> BearerVerifier {
         try await BearerVerifier(catalog(of: app), now: { BearerKeys.now }, logger: .silent)
     }
@@ -55,8 +55,7 @@ package struct BearerKeys: Sendable {
         "sub": "456", "iss": "issuer", "aud": "push", "exp": .int(Int64(now.timeIntervalSince1970) + 60),
     ]
 
-    /// A token of the app whose secret it is, for the user 456 unless `changes` say otherwise; a claim that is nil in them
-    /// is left out.
+    /// A token of the app `shared` for the user 456, with `changes` to its claims. A nil claim is removed.
     package static func shared(_ changes: [String: JSONValue?], secret: String = secret) async throws -> String {
         let claims = good.merging(changes.compactMapValues { $0 }) { $1 }.filter {
             changes[$0.key, default: .null] != nil

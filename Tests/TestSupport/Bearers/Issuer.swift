@@ -1,14 +1,14 @@
-import CryptoExtras
-import Foundation
 package import JWTKit
 package import PushProtocol
+import CryptoExtras
+import Foundation
 
-/// Somebody who signs tokens, rightly or not: any header, any claims, any key.
+/// A token issuer with any header, claims and key, valid or not.
 package struct Issuer: Sendable {
     package let algorithm: any JWTAlgorithm
-    /// The JWK that verifies what this one signs.
+    /// The JWK that verifies its tokens.
     package let jwk: JSONValue
-    /// PEM, or the secret.
+    /// The PEM key or the secret.
     package let material: String
 
     package static func ecdsa(_ id: String? = nil) async throws -> Issuer {
@@ -48,8 +48,7 @@ package struct Issuer: Sendable {
         String(decoding: try WireCoding.encode(["keys": .array(keys)] as JSONValue), as: UTF8.self)
     }
 
-    /// A token whose header names this issuer's algorithm and key, unless `header` says otherwise; a member that is null is
-    /// left out.
+    /// A token with this issuer's algorithm and key in its header, with `header` changes. A null member is removed.
     package func token(_ claims: JSONValue, header changes: [String: JSONValue] = [:]) throws -> String {
         var header: [String: JSONValue] = ["alg": .string(algorithm.name), "typ": "JWT"]
         if let id = jwk["kid"] { header["kid"] = id }

@@ -1,19 +1,19 @@
 internal import Foundation
 
-/// The real RabbitMQ that tests run against. `deploy/local/test` starts one and names it in the environment.
+/// The RabbitMQ node for tests. `deploy/local/test` starts one and sets the environment variables.
 package enum TestBroker {
-    /// `amqp://user:password@host:port/vhost` of a user with every right.
+    /// `amqp://user:password@host:port/vhost` of a user with all permissions.
     package static var url: String? { ProcessInfo.processInfo.environment["HELIOGRAPH_TEST_AMQP_URL"] }
 
-    /// A command line prefix that runs `rabbitmqctl` on the node.
+    /// The command prefix that runs `rabbitmqctl` on the node.
     private static var controlCommand: [String]? {
         ProcessInfo.processInfo.environment["HELIOGRAPH_TEST_RABBITMQCTL"]?.split(separator: " ").map(String.init)
     }
 
-    /// For `.enabled(if:)`: whether there is a broker to test against.
+    /// Whether a broker is available, for `.enabled(if:)`.
     package static var isAvailable: Bool { url != nil && controlCommand != nil }
 
-    /// Runs `body` with the URL of a virtual host of its own, and deletes that afterwards with everything in it.
+    /// Runs `body` with the URL of a new virtual host, and deletes it afterwards.
     package static func withVirtualHost<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: (_ url: String) async throws -> Result
     ) async throws -> Result {
@@ -35,7 +35,7 @@ package enum TestBroker {
         return try outcome.get()
     }
 
-    /// Runs `rabbitmqctl` with `arguments` and returns what it printed.
+    /// Runs `rabbitmqctl` with `arguments` and returns its output.
     @discardableResult
     package static func control(_ arguments: String...) async throws -> String {
         guard let command = controlCommand, !command.isEmpty else {

@@ -1,14 +1,14 @@
-import AMQP
-import Messaging
 package import PushProtocol
+import AMQP
 import Logging
+import Messaging
 
-/// The bus of a test, seen from outside the stage under test: what it takes is put in, what it gives is taken out.
+/// Publishes the input of a stage under test and takes its output.
 package struct TestBus: Sendable {
     package let url: String
     private let administrator: AMQPAdministrator
 
-    /// Runs `body` on a virtual host of its own that carries the topology of `apps`.
+    /// Runs `body` on a new virtual host with the topology of `apps`.
     package static func run(
         apps: [AppID], _ body: @Sendable (TestBus) async throws -> Void
     ) async throws {
@@ -22,7 +22,7 @@ package struct TestBus: Sendable {
         }
     }
 
-    /// Publishes as the registry does.
+    /// Publishes a push as the registry does.
     package func publish(_ push: Push) async throws {
         _ = try await administrator.publish(
             AMQPMessage(
@@ -30,12 +30,12 @@ package struct TestBus: Sendable {
                 properties: AMQPProperties(), body: try push.wireBody()))
     }
 
-    /// How many messages wait in `queue`, and how many consumers it has.
+    /// The number of ready messages and of consumers of `queue`.
     package func status(_ queue: String) async throws -> (messages: Int, consumers: Int) {
         try await administrator.queueStatus(queue) ?? (0, 0)
     }
 
-    /// Takes outcomes, as rules get them, until there are `count`.
+    /// Takes outcomes from the queue of rules until there are `count`.
     package func outcomes(_ count: Int, within limit: Duration = .seconds(60)) async throws -> [Outcome] {
         var outcomes: [Outcome] = []
         while outcomes.count < count {

@@ -1,10 +1,10 @@
 internal import AMQP
 internal import PushProtocol
 
-/// What RabbitMQ does with messages, as far as a stage can tell: routing, lending, settling, redelivery counts, delivery
-/// limits and dead-lettering. Pure; `InMemoryBus` is its shell.
+/// A model of RabbitMQ as far as a stage observes it: routing, delivery, settlement, redelivery counts, delivery limits
+/// and dead-lettering. Pure; used by ``InMemoryBus``.
 struct BrokerModel {
-    struct Stored {
+    struct StoredMessage {
         var message: AMQPMessage
         var isRedelivered = false
         var returns: Int64 = 0
@@ -13,25 +13,25 @@ struct BrokerModel {
     struct Consumer {
         let id: Int
         let prefetch: Int
-        var lent = 0
+        var unackedCount = 0
     }
 
     struct Queue {
-        var ready: [Stored] = []
+        var ready: [StoredMessage] = []
         var consumers: [Consumer] = []
         let arguments: [String: Topology.Argument]
     }
 
-    private struct Loan {
+    private struct UnackedMessage {
         let queue: String
         let consumer: Int
-        let stored: Stored
+        let stored: StoredMessage
     }
 
     private var exchanges: [String: Topology.Exchange.Kind]
     private(set) var queues: [String: Queue]
     private var bindings: Set<Topology.Binding>
-    private var loans: [AMQPDeliveryTag: Loan] = [:]
+    private var unacked: [AMQPDeliveryTag: UnackedMessage] = [:]
     private var generation: UInt64 = 1
     private var nextTag: UInt64 = 1
     private var nextConsumer = 1
@@ -48,7 +48,7 @@ struct BrokerModel {
         }
         let targets = route(message.exchange, message.routingKey)
         guard !targets.isEmpty else { return .returned(code: 312, text: "NO_ROUTE") }
-        for target in targets { queues[target]?.ready.append(Stored(message: message)) }
+        for target in targets { queues[target]?.ready.append(StoredMessage(message: message)) }
         return .confirmed
     }
 
@@ -81,28 +81,28 @@ extension BrokerModel {
         for name in queues.keys { queues[name]?.consumers.removeAll { $0.id == id } }
     }
 
-    /// Lends what can be lent: in order, each to the consumer that has the least.
-    mutating func lend() -> [(consumer: Int, deliveries: [AMQPDelivery])] {
+    /// Delivers ready messages in order, each to the consumer with the fewest unacknowledged ones.
+    mutating func deliver() -> [(consumer: Int, deliveries: [AMQPDelivery])] {
         var bursts: [Int: [AMQPDelivery]] = [:]
         for name in queues.keys.sorted() {
             while let stored = queues[name]?.ready.first,
                 let index = queues[name]?.consumers.indices.filter({ queues[name]!.consumers[$0].hasRoom })
-                    .min(by: { queues[name]!.consumers[$0].lent < queues[name]!.consumers[$1].lent })
+                    .min(by: { queues[name]!.consumers[$0].unackedCount < queues[name]!.consumers[$1].unackedCount })
             {
                 queues[name]!.ready.removeFirst()
-                queues[name]!.consumers[index].lent += 1
+                queues[name]!.consumers[index].unackedCount += 1
                 let consumer = queues[name]!.consumers[index].id
-                let delivery = lend(stored, of: name, to: consumer)
+                let delivery = deliver(stored, of: name, to: consumer)
                 bursts[consumer, default: []].append(delivery)
             }
         }
         return bursts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    private mutating func lend(_ stored: Stored, of queue: String, to consumer: Int) -> AMQPDelivery {
+    private mutating func deliver(_ stored: StoredMessage, of queue: String, to consumer: Int) -> AMQPDelivery {
         let tag = AMQPDeliveryTag(generation: generation, value: nextTag)
         nextTag += 1
-        loans[tag] = Loan(queue: queue, consumer: consumer, stored: stored)
+        unacked[tag] = UnackedMessage(queue: queue, consumer: consumer, stored: stored)
         var properties = stored.message.properties
         if stored.isRedelivered { properties.headers["x-delivery-count"] = .int(stored.returns) }
         return AMQPDelivery(
@@ -114,48 +114,48 @@ extension BrokerModel {
         for tag in tags { _ = take(tag) }
     }
 
-    /// Gives back near the head, in the order lent; past the delivery limit a message is dead-lettered.
+    /// Requeues near the head, in the order of delivery. Above the delivery limit a message is dead-lettered.
     mutating func requeue(_ tags: [AMQPDeliveryTag]) {
         for tag in tags.sorted(by: { $0.value > $1.value }) {
-            guard let loan = take(tag) else { continue }
-            var stored = loan.stored
+            guard let message = take(tag) else { continue }
+            var stored = message.stored
             stored.isRedelivered = true
             stored.returns += 1
-            if case .number(let limit) = queues[loan.queue]?.arguments["x-delivery-limit"], stored.returns > limit {
-                deadLetter(stored, from: loan.queue, reason: "delivery_limit")
+            if case .number(let limit) = queues[message.queue]?.arguments["x-delivery-limit"], stored.returns > limit {
+                deadLetter(stored, from: message.queue, reason: "delivery_limit")
             } else {
-                queues[loan.queue]?.ready.insert(stored, at: 0)
+                queues[message.queue]?.ready.insert(stored, at: 0)
             }
         }
     }
 
-    /// Moves deliveries to the dead-letter exchange of their queue.
+    /// Dead-letters deliveries.
     mutating func reject(_ tags: [AMQPDeliveryTag]) {
         for tag in tags {
-            guard let loan = take(tag) else { continue }
-            deadLetter(loan.stored, from: loan.queue, reason: "rejected")
+            guard let message = take(tag) else { continue }
+            deadLetter(message.stored, from: message.queue, reason: "rejected")
         }
     }
 
-    /// The connection ends and is made again: everything lent goes back, and its tags mean nothing any more.
+    /// Simulates a reconnect: all unacknowledged messages are requeued, and their tags become invalid.
     mutating func loseConnection() {
-        requeue(Array(loans.keys))
+        requeue(Array(unacked.keys))
         generation += 1
     }
 
-    func unsettled(in queue: String) -> Int { loans.values.count { $0.queue == queue } }
+    func unsettled(in queue: String) -> Int { unacked.values.count { $0.queue == queue } }
 
-    private mutating func take(_ tag: AMQPDeliveryTag) -> Loan? {
-        guard let loan = loans.removeValue(forKey: tag) else { return nil }
-        if let index = queues[loan.queue]?.consumers.firstIndex(where: { $0.id == loan.consumer }) {
-            queues[loan.queue]!.consumers[index].lent -= 1
+    private mutating func take(_ tag: AMQPDeliveryTag) -> UnackedMessage? {
+        guard let message = unacked.removeValue(forKey: tag) else { return nil }
+        if let index = queues[message.queue]?.consumers.firstIndex(where: { $0.id == message.consumer }) {
+            queues[message.queue]!.consumers[index].unackedCount -= 1
         }
-        return loan
+        return message
     }
 }
 
 extension BrokerModel {
-    /// Lets the time to live of everything in `queue` pass.
+    /// Expires every message in `queue`.
     mutating func expire(_ queue: String) {
         let expired = queues[queue]?.ready ?? []
         queues[queue]?.ready = []
@@ -167,9 +167,9 @@ extension BrokerModel {
         return queues[queue]?.ready.removeFirst().message
     }
 
-    /// Publishes to the queue's dead-letter exchange as RabbitMQ does, `x-death` and the silent drop of a cycle without
-    /// a rejection included.
-    private mutating func deadLetter(_ stored: Stored, from queue: String, reason: String) {
+    /// Publishes to the queue's dead-letter exchange like RabbitMQ, with `x-death`. Drops a message in a cycle without
+    /// a rejection.
+    private mutating func deadLetter(_ stored: StoredMessage, from queue: String, reason: String) {
         guard case .text(let exchange) = queues[queue]?.arguments["x-dead-letter-exchange"] else { return }
         var message = stored.message
         message.exchange = exchange
@@ -186,16 +186,16 @@ extension BrokerModel {
         message.properties.headers["x-first-death-queue"] = .text(queue)
         message.properties.expiration = nil
         for target in route(message.exchange, message.routingKey) {
-            queues[target]?.ready.append(Stored(message: message))
+            queues[target]?.ready.append(StoredMessage(message: message))
         }
     }
 }
 
 extension BrokerModel.Consumer {
-    fileprivate var hasRoom: Bool { lent < prefetch }
+    fileprivate var hasRoom: Bool { unackedCount < prefetch }
 }
 
-/// AMQP topic patterns: `*` is one word, `#` any number of words.
+/// AMQP topic patterns: `*` matches one word, `#` any number.
 enum TopicPattern {
     static func matches(_ pattern: String, _ routingKey: String) -> Bool {
         matches(

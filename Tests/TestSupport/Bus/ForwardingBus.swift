@@ -1,7 +1,7 @@
 package import AMQP
 package import Messaging
 
-/// A bus in front of another one. A conforming type implements the calls that it changes.
+/// A bus that forwards to another one. A conforming type overrides calls.
 package protocol ForwardingBus: MessageBus {
     associatedtype Target: MessageBus
     var bus: Target { get }

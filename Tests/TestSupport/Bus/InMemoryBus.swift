@@ -3,9 +3,9 @@ package import Messaging
 package import PushProtocol
 internal import Synchronization
 
-/// The bus without a broker, for tests of stages. Held to the real one's behaviour by the conformance suite.
+/// A bus without a broker, for tests of stages. Covered by the bus conformance suite.
 ///
-/// Time does not pass in it: retries wait until `expireRetries` is called. Safe from any task.
+/// Has no time: retries wait until `expireRetries` is called. Usable from any task.
 package final class InMemoryBus: MessageBus {
     private struct State {
         var broker: BrokerModel
@@ -22,7 +22,7 @@ package final class InMemoryBus: MessageBus {
 
     package init(topology: Topology) { state = Mutex(State(broker: BrokerModel(topology))) }
 
-    package convenience init(apps: [AppID]) { self.init(topology: .undivided(apps: apps)) }
+    package convenience init(apps: [AppID]) { self.init(topology: .withoutPerAppQueues(apps: apps)) }
 
     package func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
         let (deliveries, continuation) = AsyncStream<[AMQPDelivery]>.makeStream()
@@ -36,7 +36,7 @@ package final class InMemoryBus: MessageBus {
             continuation.finish()
             return BusSubscription(deliveries: deliveries) {}
         }
-        lend()
+        deliver()
         return BusSubscription(deliveries: deliveries) { [self] in unsubscribe(id) }
     }
 
@@ -49,17 +49,17 @@ package final class InMemoryBus: MessageBus {
 
     package func acknowledge(_ tags: [AMQPDeliveryTag]) {
         state.withLock { $0.broker.acknowledge(tags) }
-        lend()
+        deliver()
     }
 
     package func requeue(_ tags: [AMQPDeliveryTag]) {
         state.withLock { $0.broker.requeue(tags) }
-        lend()
+        deliver()
     }
 
     package func reject(_ tags: [AMQPDeliveryTag]) {
         state.withLock { $0.broker.reject(tags) }
-        lend()
+        deliver()
     }
 
     package func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
@@ -80,7 +80,7 @@ package final class InMemoryBus: MessageBus {
             }
         }
         guard let answers else { throw AMQPError(.closed, operation: "publish", detail: "the bus is closed") }
-        lend()
+        deliver()
         do {
             try await eventually("the confirms", within: .seconds(60)) { !state.withLock(\.isHoldingConfirms) }
         } catch {
@@ -89,65 +89,65 @@ package final class InMemoryBus: MessageBus {
         return answers
     }
 
-    /// Hands out what may be lent. Yielding under the lock keeps each queue's order.
-    private func lend() {
+    /// Delivers ready messages. Yields under the lock to keep each queue's order.
+    private func deliver() {
         state.withLock { state in
-            for (consumer, deliveries) in state.broker.lend() {
+            for (consumer, deliveries) in state.broker.deliver() {
                 state.subscribers[consumer]?.continuation.yield(deliveries)
             }
         }
     }
 }
 
-// What a test does to the broker.
+// Test control of the broker.
 extension InMemoryBus {
-    /// Publishes one message as an upstream would.
+    /// Publishes one message as an external publisher.
     @discardableResult
     package func send(
         to exchange: String, _ routingKey: String, _ body: [UInt8], properties: AMQPProperties = .init()
     ) -> AMQPConfirmation {
-        defer { lend() }
+        defer { deliver() }
         return state.withLock {
             $0.broker.publish(
                 AMQPMessage(exchange: exchange, routingKey: routingKey, properties: properties, body: body))
         }
     }
 
-    /// The answers to the next messages to `exchange`, in order. Only what is answered `confirmed` is routed.
+    /// Sets the answers to the next messages to `exchange`, in order. Only messages answered `confirmed` are routed.
     package func answer(publishesTo exchange: ExchangeName, with answers: [AMQPConfirmation]) {
         state.withLock { $0.scripted[exchange.name, default: []] += answers }
     }
 
-    /// From now on these messages are answered with 406, as messages above the broker's `max_message_size` are.
+    /// Answers these messages with 406 from now on, as messages above the broker's `max_message_size` are.
     package func refuse(_ isRefused: @escaping @Sendable (AMQPMessage) -> Bool) {
         state.withLock { $0.isRefused = isRefused }
     }
 
-    /// How many publishes were refused so.
+    /// The number of publishes refused in this way.
     package var refusals: Int { state.withLock { $0.refusals } }
 
-    /// While held, publishes are routed but no confirm is given.
+    /// While held, messages are routed without a confirm.
     package func holdConfirms(_ hold: Bool) { state.withLock { $0.isHoldingConfirms = hold } }
 
-    /// Lets a retry level's time pass for all that waits in it.
+    /// Returns all messages from a retry level.
     package func expireRetries(_ level: RetryLevel) {
         state.withLock { $0.broker.expire(level.queueName) }
-        lend()
+        deliver()
     }
 
-    /// Lets every retry level's time pass.
+    /// Returns all messages from every retry level.
     package func expireRetries() {
         for level in RetryLevel.allCases { expireRetries(level) }
     }
 
-    /// The connection breaks and is made again: all that is unsettled is delivered again.
+    /// Simulates a reconnect: all unsettled messages are redelivered.
     package func loseConnection() {
         state.withLock { $0.broker.loseConnection() }
-        lend()
+        deliver()
     }
 
-    /// The consuming process dies: its consumers are gone, what it had in hand is delivered again, and whatever it still
-    /// says about that is ignored.
+    /// Simulates a crash of the consuming process: its consumers end, its unsettled messages are redelivered, and its
+    /// later settlements are ignored.
     package func abandonConsumers() {
         state.withLock { state in
             for id in state.subscribers.keys { state.broker.removeConsumer(id) }
@@ -159,7 +159,7 @@ extension InMemoryBus {
     package func bind(_ binding: Topology.Binding) { state.withLock { $0.broker.bind(binding) } }
     package func unbind(_ binding: Topology.Binding) { state.withLock { $0.broker.unbind(binding) } }
 
-    /// Ends every subscription; publishing throws from now on.
+    /// Ends every subscription. Later publishes throw.
     package func close() {
         let all = state.withLock { state in
             state.isClosed = true
@@ -170,17 +170,17 @@ extension InMemoryBus {
     }
 }
 
-// What a test sees.
+// State for assertions.
 extension InMemoryBus {
-    /// The messages in `queue` that are not lent to anyone.
+    /// The ready messages in `queue`.
     package func messages(in queue: String) -> [AMQPMessage] {
         state.withLock { $0.broker.queues[queue]?.ready.map(\.message) ?? [] }
     }
 
-    /// Takes the first message of `queue` away.
+    /// Removes and returns the first ready message of `queue`.
     package func takeFirst(from queue: String) -> AMQPMessage? { state.withLock { $0.broker.takeFirst(from: queue) } }
 
-    /// How many messages of `queue` are lent and not settled.
+    /// The number of unsettled deliveries of `queue`.
     package func unsettled(in queue: String) -> Int { state.withLock { $0.broker.unsettled(in: queue) } }
 
     /// The prefetch of each consumer of `queue`.
@@ -188,6 +188,6 @@ extension InMemoryBus {
         state.withLock { $0.broker.queues[queue]?.consumers.map(\.prefetch) ?? [] }
     }
 
-    /// Everything that stages published and the broker took, in order.
+    /// All confirmed messages from stages, in order.
     package var published: [AMQPMessage] { state.withLock { $0.published } }
 }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A throw-away certificate authority with what it signed: ECDSA P-256, valid for two days, as PEM files in a
+/// A temporary certificate authority and certificates signed by it: ECDSA P-256, valid for two days, as PEM files in a
 /// temporary folder.
 package struct TestCertificates: Sendable {
     package let directory: String
 
-    /// The authority's certificate: what a client trusts.
+    /// The authority's certificate, for clients to trust.
     package var authorityFile: String { file("authority.pem") }
-    /// For the names and addresses it was made for.
+    /// The server certificate for `hosts`.
     package var serverCertificateFile: String { file("server.pem") }
     package var serverKeyFile: String { file("server.key") }
     package var clientCertificateFile: String { file("client.pem") }
     package var clientKeyFile: String { file("client.key") }
 
-    /// One set for the whole test process, for `localhost` and the loopback addresses; removed when it ends.
+    /// One set per test process, for `localhost` and the loopback addresses. Removed at exit.
     package static func shared() throws -> TestCertificates {
         try sharedResult.get()
     }
@@ -25,15 +25,15 @@ package struct TestCertificates: Sendable {
         return certificates
     }
 
-    /// Written once, inside the initialisation of `sharedResult` (which Swift runs once), and read at exit only.
+    /// Written once, in the initialization of `sharedResult`, and read only at exit.
     nonisolated(unsafe) private static var sharedDirectory: String?
 
     private static func removeShared() {
-        // At exit nobody is left to hear of a folder that could not be removed.
+        // At exit an error cannot be reported.
         if let sharedDirectory { try? FileManager.default.removeItem(atPath: sharedDirectory) }
     }
 
-    /// Makes an authority, a server certificate for `hosts` (names or addresses) and a client certificate.
+    /// Creates an authority, a server certificate for `hosts` (names or addresses) and a client certificate.
     package init(hosts: [String]) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("certificates-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -1,19 +1,19 @@
+package import Postgres
 internal import Foundation
 internal import Logging
-package import Postgres
 
-/// A database of a test's own on the server that `HELIOGRAPH_TEST_DATABASE_URL` names.
+/// Creates databases for tests on the server in `HELIOGRAPH_TEST_DATABASE_URL`.
 package enum TestDatabase {
-    /// Thrown when the tests have been started without a server.
+    /// Thrown when `HELIOGRAPH_TEST_DATABASE_URL` is not set.
     package struct NoServer: Error, CustomStringConvertible {
         package let description =
             "HELIOGRAPH_TEST_DATABASE_URL is not set; run the tests with deploy/local/test, which starts a server"
     }
 
-    /// For `.enabled(if:)`: whether there is a server to test against.
+    /// Whether a server is available, for `.enabled(if:)`.
     package static var isAvailable: Bool { (try? serverURL) != nil }
 
-    /// The server's URL; its role may create databases.
+    /// The server's URL. Its role may create databases.
     package static var serverURL: String {
         get throws {
             guard let url = ProcessInfo.processInfo.environment["HELIOGRAPH_TEST_DATABASE_URL"] else {
@@ -23,7 +23,7 @@ package enum TestDatabase {
         }
     }
 
-    /// Creates a database, lends it, and drops it whoever is still connected.
+    /// Runs `body` with a new database, and drops it afterwards, connections included.
     package static func withDatabase<R: Sendable>(
         poolSize: Int = 4, checkoutTimeout: Duration = .seconds(60), statementTimeout: Duration = .seconds(60),
         _ body: (PostgresConfiguration) async throws -> R
@@ -31,11 +31,11 @@ package enum TestDatabase {
         var configuration = try PostgresConfiguration(
             url: serverURL, poolSize: poolSize, checkoutTimeout: checkoutTimeout, statementTimeout: statementTimeout,
             applicationName: "tests")
-        // Hundreds that wait for one row may take long on a busy machine; that is no outage here.
+        // Many waiters for one row may take long on a busy machine. Tests do not count this as an outage.
         configuration.lockTimeout = statementTimeout
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
         var server = configuration
-        // Creating and dropping wait for the disk.
+        // Creating and dropping a database wait for the disk.
         (server.poolSize, server.checkoutTimeout, server.statementTimeout) = (1, .seconds(60), .seconds(60))
         return try await withPool(server) { [configuration] server in
             try await server.execute("CREATE DATABASE \(identifier: name)")
@@ -43,13 +43,13 @@ package enum TestDatabase {
             do { result = .success(try await body(configuration.with(database: name))) } catch {
                 result = .failure(error)
             }
-            // In a task of its own: what was cancelled cleans up too.
+            // In a new task, so that cleanup runs after a cancellation too.
             try await Task { _ = try await server.execute("DROP DATABASE \(identifier: name) WITH (FORCE)") }.value
             return try result.get()
         }
     }
 
-    /// Runs a pool for as long as `body` takes.
+    /// Runs a pool during `body`.
     package static func withPool<R: Sendable>(
         _ configuration: PostgresConfiguration, _ body: (PostgresPool) async throws -> R
     ) async throws -> R {
@@ -62,7 +62,7 @@ package enum TestDatabase {
         return try result.get()
     }
 
-    /// A database of its own, with a pool on it.
+    /// Runs `body` with a new database and a pool on it.
     package static func withPool<R: Sendable>(
         poolSize: Int = 4, checkoutTimeout: Duration = .seconds(60), statementTimeout: Duration = .seconds(60),
         _ body: (PostgresPool) async throws -> R

@@ -1,8 +1,8 @@
+package import Postgres
 internal import Foundation
 internal import Logging
-package import Postgres
 
-/// What a service keeps in the database, as its own migrations make it.
+/// A service's database schema, created by its own migrations.
 package enum TestSchema: String, Sendable {
     case registry, rules, feedback
 
@@ -20,14 +20,14 @@ package enum TestSchema: String, Sendable {
             .deletingLastPathComponent().appending(path: "Services/\(service)/Storage/Migrations").path
     }
 
-    /// Makes it in a database.
+    /// Creates the schema in a database.
     package func make(in configuration: PostgresConfiguration) async throws {
         try await PostgresMigrator.migrate(
             schema: rawValue, directory: migrations, configuration: configuration, logger: Logger(label: "tests.schema")
         )
     }
 
-    /// A database of its own with this in it, and a pool on that.
+    /// Runs `body` with a new database with this schema, and a pool on it.
     package func withPool<R: Sendable>(
         statementTimeout: Duration = .seconds(60), _ body: (PostgresPool) async throws -> R
     ) async throws -> R {

@@ -1,17 +1,16 @@
 internal import Foundation
 internal import Synchronization
 
-/// A TCP proxy on loopback that can fall silent, break its connections, or break them at a chosen moment: what networks
-/// and frozen servers do to their clients.
+/// A TCP proxy on loopback that can freeze traffic or cut connections, also at a given point in a request.
 ///
-/// Two threads carry each connection, one for each direction, since they block.
+/// Uses two blocking threads per connection, one per direction.
 package final class FaultProxy: Sendable {
-    /// Where clients connect, on 127.0.0.1.
+    /// The port for clients on 127.0.0.1.
     package let port: Int
 
     private let listener: Int32
     private let target: Int
-    private let valve = Valve()
+    private let traffic = TrafficControl()
     private let connections = Mutex<[Sockets]>([])
     private let counted = Mutex(0)
 
@@ -20,36 +19,35 @@ package final class FaultProxy: Sendable {
         let server: Int32
     }
 
-    /// How many connections clients have made through here.
+    /// The number of accepted connections.
     package var accepted: Int { counted.withLock { $0 } }
 
-    /// Listens on a free port and carries everything to `target` on loopback.
+    /// Listens on a free port and forwards to `target` on loopback.
     package init(target: Int) throws {
         (listener, port) = try LoopbackSocket.listen()
         self.target = target
         Thread { [self] in accept() }.start()
     }
 
-    /// Carries nothing any more, in either direction, while all connections stay open.
-    package func freeze() { valve.set(.frozen) }
+    /// Stops forwarding in both directions. All connections stay open.
+    package func freeze() { traffic.set(.frozen) }
 
-    /// Carries what clients send, and holds back what they are answered.
-    package func holdAnswers() { valve.set(.answersHeld) }
+    /// Forwards requests and holds responses.
+    package func holdResponses() { traffic.set(.responsesHeld) }
 
-    package func thaw() { valve.set(.open) }
+    package func resumeTraffic() { traffic.set(.open) }
 
-    /// Sends `bytes` to all clients as if the server had. Only while the server itself is quiet.
+    /// Sends `bytes` to all clients as if from the server. Only while the server is quiet.
     package func inject(_ bytes: [UInt8]) {
         connections.withLock { for sockets in $0 { _ = LoopbackSocket.write(bytes, to: sockets.client) } }
     }
 
-    /// From now on, carries what a client sends until `marker` has passed, then breaks all connections without carrying
-    /// an answer to it.
-    package func cut(after marker: String) { valve.set(.cutting(after: Array(marker.utf8))) }
+    /// Forwards requests until `marker` has passed, then cuts all connections without a response.
+    package func cut(after marker: String) { traffic.set(.cutting(after: Array(marker.utf8))) }
 
-    /// Breaks all connections; new ones are accepted.
+    /// Cuts all connections. New ones are accepted.
     package func cut() {
-        // Under the lock, beyond which a closed descriptor's number may be another's.
+        // Under the lock: the number of a closed descriptor may be reused.
         connections.withLock { all in
             for sockets in all {
                 LoopbackSocket.shutDown(sockets.client)
@@ -58,10 +56,10 @@ package final class FaultProxy: Sendable {
         }
     }
 
-    /// Breaks all connections and accepts no more.
+    /// Cuts all connections and accepts no more.
     package func stop() {
         LoopbackSocket.shutDown(listener)
-        valve.set(.open)
+        traffic.set(.open)
         cut()
     }
 
@@ -76,47 +74,47 @@ package final class FaultProxy: Sendable {
             let pair = ProxiedPair(client: client, server: server) { [self] in
                 connections.withLock { $0.removeAll { $0.client == client } }
             }
-            Thread { [self] in carry(from: client, to: server, pair, isRequest: true) }.start()
-            Thread { [self] in carry(from: server, to: client, pair, isRequest: false) }.start()
+            Thread { [self] in forward(from: client, to: server, pair, isRequest: true) }.start()
+            Thread { [self] in forward(from: server, to: client, pair, isRequest: false) }.start()
         }
         LoopbackSocket.close(listener)
     }
 
-    private func carry(from source: Int32, to sink: Int32, _ pair: ProxiedPair, isRequest: Bool) {
+    private func forward(from source: Int32, to sink: Int32, _ pair: ProxiedPair, isRequest: Bool) {
         loop: while let bytes = LoopbackSocket.read(source) {
-            switch valve.pass(bytes, isRequest: isRequest) {
-            case .carry: guard LoopbackSocket.write(bytes, to: sink) else { break loop }
-            case .carryAndCut:
+            switch traffic.pass(bytes, isRequest: isRequest) {
+            case .forward: guard LoopbackSocket.write(bytes, to: sink) else { break loop }
+            case .forwardThenCut:
                 _ = LoopbackSocket.write(bytes, to: sink)
                 cut()
-            case .swallow: continue
+            case .drop: continue
             }
         }
         pair.end()
     }
 }
 
-/// What is let through.
-private final class Valve: Sendable {
+/// Decides whether traffic is forwarded.
+private final class TrafficControl: Sendable {
     enum State {
         case open
         case frozen
-        case answersHeld
+        case responsesHeld
         case cutting(after: [UInt8])
-        /// The marker has passed; nothing is answered any more.
+        /// The marker has passed; responses are dropped.
         case silent
 
         func holds(isRequest: Bool) -> Bool {
             switch self {
             case .open, .cutting, .silent: false
             case .frozen: true
-            case .answersHeld: !isRequest
+            case .responsesHeld: !isRequest
             }
         }
     }
 
-    enum Passage {
-        case carry, carryAndCut, swallow
+    enum TrafficAction {
+        case forward, forwardThenCut, drop
     }
 
     private let state = Mutex(State.open)
@@ -129,25 +127,25 @@ private final class Valve: Sendable {
         }
     }
 
-    /// Waits while held.
-    func pass(_ bytes: [UInt8], isRequest: Bool) -> Passage {
+    /// Blocks while traffic is held.
+    func pass(_ bytes: [UInt8], isRequest: Bool) -> TrafficAction {
         changed.withLock {
             while state.withLock({ $0.holds(isRequest: isRequest) }) { changed.wait() }
             return state.withLock { state in
                 switch state {
-                case .open, .frozen, .answersHeld: return .carry
-                case .silent: return isRequest ? .carry : .swallow
+                case .open, .frozen, .responsesHeld: return .forward
+                case .silent: return isRequest ? .forward : .drop
                 case .cutting(let marker):
-                    guard isRequest, bytes.firstRange(of: marker) != nil else { return .carry }
+                    guard isRequest, bytes.firstRange(of: marker) != nil else { return .forward }
                     state = .silent
-                    return .carryAndCut
+                    return .forwardThenCut
                 }
             }
         }
     }
 }
 
-/// Both sockets of one connection, closed when neither direction uses them any more.
+/// Both sockets of one connection. Closed when both directions have ended.
 private final class ProxiedPair: Sendable {
     private let client: Int32
     private let server: Int32

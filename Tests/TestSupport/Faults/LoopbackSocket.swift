@@ -13,7 +13,7 @@ enum LoopbackSocket {
         private static let stream = Int32(SOCK_STREAM.rawValue)
     #endif
 
-    /// Listens on `port`, or with 0 on one that was free, and returns both.
+    /// Listens on `port`, or on a free one for 0.
     static func listen(port: Int = 0) throws -> (descriptor: Int32, port: Int) {
         let descriptor = socket(AF_INET, stream, 0)
         var (address, length) = (address(port: port), socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -44,7 +44,7 @@ enum LoopbackSocket {
         return nil
     }
 
-    /// Some bytes; `nil` at the end, or when the connection is broken.
+    /// Reads available bytes; `nil` at the end or on an error.
     static func read(_ descriptor: Int32) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
         let count = recv(descriptor, &buffer, buffer.count, 0)

@@ -1,13 +1,12 @@
 internal import Foundation
 internal import Synchronization
 
-/// An HTTP/1.1 server on loopback that answers with exactly the bytes it is told to, right or wrong, one request on each
-/// connection.
+/// A loopback HTTP/1.1 server that sends scripted bytes, valid or not. Serves one request per connection.
 package final class ScriptedServer: Sendable {
     package enum Answer: Sendable {
-        /// These bytes, and the end of the connection.
+        /// Sends these bytes and closes the connection.
         case text(String)
-        /// Nothing, on a connection that stays open.
+        /// Sends nothing and keeps the connection open.
         case silence
     }
 
@@ -24,7 +23,7 @@ package final class ScriptedServer: Sendable {
         Thread { [self] in accept() }.start()
     }
 
-    /// The requests so far: head and body, as they came.
+    /// The received requests: head and body.
     package var requests: [String] { received.withLock { $0 } }
 
     package func stop() {
@@ -53,7 +52,7 @@ package final class ScriptedServer: Sendable {
     }
 
     private static func isComplete(_ request: [UInt8]) -> Bool {
-        // A TLS greeting, which whoever speaks plain HTTP takes for a bad request.
+        // A TLS handshake. A plain HTTP server sees a bad request.
         if request.first == 0x16 { return true }
         guard let end = request.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
         let head = String(decoding: request[..<end.lowerBound], as: UTF8.self).lowercased()

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// A port on 127.0.0.1 that takes connections and never says a word.
+/// A loopback port that accepts connections and sends nothing.
 package final class SilentListener: Sendable {
     package let port: Int
     private let descriptor: Int32

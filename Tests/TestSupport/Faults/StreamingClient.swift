@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// A client on loopback that sends one request as it is and keeps what comes, as it comes, until it is closed.
+/// A loopback client that sends one request and collects the response until the connection closes.
 package final class StreamingClient: Sendable {
     private struct State {
         var text = ""
@@ -11,7 +11,7 @@ package final class StreamingClient: Sendable {
     private let descriptor: Int32
     private let state = Mutex(State())
 
-    /// - Parameter isReading: whether what comes is read at all.
+    /// - Parameter isReading: Whether the response is read.
     package init(port: Int, request: String, isReading: Bool = true) throws {
         guard let descriptor = LoopbackSocket.connect(port: port) else { throw LoopbackSocket.Failed(call: "connect") }
         self.descriptor = descriptor
@@ -27,9 +27,9 @@ package final class StreamingClient: Sendable {
         }.start()
     }
 
-    /// All that has come, head and chunks and all.
+    /// The received text: head, chunk sizes and chunks.
     package var text: String { state.withLock { $0.text } }
-    /// Whether the other side has closed, or ``close()`` was called.
+    /// Whether the connection was closed by the server or by ``close()``.
     package var isOver: Bool { state.withLock { $0.isOver } }
 
     package func close() { LoopbackSocket.shutDown(descriptor) }

@@ -1,7 +1,7 @@
 package import Logging
 internal import Synchronization
 
-/// Keeps what is logged, for tests that hold a log line to its promise.
+/// Collects log lines for assertions.
 package final class CapturingLogger: Sendable {
     package struct Line: Sendable {
         package let level: Logger.Level

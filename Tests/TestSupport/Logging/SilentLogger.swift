@@ -1,6 +1,6 @@
 package import Logging
 
 extension Logger {
-    /// One that nobody hears.
+    /// A logger without output.
     package static var silent: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 }

@@ -1,14 +1,14 @@
 internal import Foundation
 internal import Synchronization
 
-/// A child process, by preference one of this package's own executables. It gets the environment it is given and no
-/// other. Killed when a wait for its end is over; always wait for it.
+/// A child process, usually an executable of this package, with only the given environment. Always call
+/// ``exit(within:)``; it kills the process at its deadline.
 package final class ChildProcess: Sendable {
     private let folder: TemporaryFolder
     private let process: Process
     private let exitCode = Mutex<Int32?>(nil)
 
-    /// Starts an executable of this package, as it was built together with the tests, and returns at once.
+    /// Starts an executable of this package from the build folder of the tests.
     package convenience init(
         product: String, _ arguments: [String] = [], environment: [String: String] = [:]
     ) throws {
@@ -38,16 +38,16 @@ package final class ChildProcess: Sendable {
         URL(filePath: ProcessInfo.processInfo.arguments[0]).deletingLastPathComponent().appending(path: name).path
     }
 
-    /// The exit code; negative when a signal ended it; `nil` when it did not end in time, and was killed.
+    /// Waits for the exit code; negative for a signal; `nil` when the process did not end in time and was killed.
     package func exit(within deadline: Duration = .seconds(20)) async -> Int32? {
-        // What it comes to is what the caller looks at.
+        // The caller checks the result.
         try? await eventually(within: deadline) { exitCode.withLock { $0 } != nil }
         let code = exitCode.withLock { $0 }
         if code == nil { signal(SIGKILL) }
         return code
     }
 
-    /// Nothing once it has ended: its pid may be another process's by then.
+    /// Sends a signal; nothing after the end, because the pid may be reused.
     package func signal(_ number: Int32) {
         guard process.isRunning, process.processIdentifier > 0 else { return }
         kill(process.processIdentifier, number)

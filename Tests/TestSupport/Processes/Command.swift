@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program run to its end, or kept running until it is stopped.
+/// Runs a program to its end, or during a closure.
 package struct Command: Sendable {
     package struct Failed: Error, CustomStringConvertible {
         package let description: String
@@ -8,11 +8,11 @@ package struct Command: Sendable {
 
     package struct Output: Sendable {
         package let status: Int32
-        /// Standard output and standard error, as they were interleaved.
+        /// Standard output and standard error, interleaved.
         package let text: String
     }
 
-    /// The program's name, looked up like a shell does and in the system administration folders as well.
+    /// The program's name, searched in `PATH` and the system administration folders.
     package let name: String
     package let arguments: [String]
 
@@ -21,18 +21,18 @@ package struct Command: Sendable {
         self.arguments = arguments
     }
 
-    /// Runs it to its end without blocking the calling task's thread.
+    /// Runs the program to its end without blocking the calling thread.
     package func run() async throws -> Output {
         let (process, pipe) = prepare()
         return try await withCheckedThrowingContinuation { continuation in
-            // A thread of its own: reading blocks until the program is done.
+            // A new thread, because reading blocks until the program ends.
             Thread.detachNewThread {
                 continuation.resume(with: Result { try Self.finish(process, pipe, name: name) })
             }
         }
     }
 
-    /// Runs it to its end and throws, with its output, unless it exits with 0. Blocks; for short programs.
+    /// Runs the program to its end; throws with its output unless it exits with 0. Blocks; for short programs.
     @discardableResult
     package func runBlocking() throws -> String {
         let (process, pipe) = prepare()
@@ -43,7 +43,7 @@ package struct Command: Sendable {
         return output.text
     }
 
-    /// Keeps it running while `body` runs.
+    /// Runs the program during `body`.
     ///
     /// Ends it with SIGKILL: children of a dispatch thread inherit its blocked signals, SIGTERM among them.
     package func whileRunning<R>(_ body: () async throws -> R) async throws -> R {
@@ -53,7 +53,7 @@ package struct Command: Sendable {
         } catch {
             throw Failed(description: "\(name) cannot be started: \(error)")
         }
-        // Read continuously, or a chatty program would block on a full pipe.
+        // Reads continuously, because a full pipe blocks the program.
         Thread.detachNewThread { _ = pipe.fileHandleForReading.readDataToEndOfFile() }
         defer { kill(process.processIdentifier, SIGKILL) }
         return try await body()

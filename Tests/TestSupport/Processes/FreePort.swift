@@ -1,14 +1,13 @@
 internal import Synchronization
 
-/// TCP ports for servers that must be told theirs.
+/// Free TCP ports for servers whose port is configured.
 package enum FreePort {
-    /// Below the range from which systems take the ports of outgoing connections: one of those could be gone before the
-    /// server listens.
+    /// Below the range of ephemeral ports, so that no outgoing connection takes the port before the server listens.
     private static let range = 10_000..<30_000
-    /// What was given out is of this process until its end: its server may not listen yet, or shall come back.
+    /// Ports stay reserved until the process ends: the server may start later or restart.
     private static let given = Mutex<Set<Int>>([])
 
-    /// A port of loopback that was free a moment ago, and that no other test of this process is told.
+    /// A loopback port that is free now and not given to another test of this process.
     package static func any() throws -> Int {
         for _ in 0..<1000 {
             let port = Int.random(in: range)

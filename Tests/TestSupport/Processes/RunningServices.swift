@@ -1,8 +1,8 @@
 package import Logging
 package import ServiceLifecycle
 
-/// Runs `services` as an executable does while `body` runs, then stops them gracefully and waits for their end. What they
-/// fail with ends `body` too, and is what is thrown.
+/// Runs `services` during `body`, then stops them gracefully and waits for their end. An error of a service cancels
+/// `body` and is thrown.
 package func withServices(
     _ services: [any Service], logger: Logger = .silent, _ body: @Sendable () async throws -> Void
 ) async throws {

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// A folder that is removed with the value that owns it.
+/// A folder that is deleted with its owner.
 package final class TemporaryFolder: Sendable {
     package let path: String
 
@@ -11,7 +11,7 @@ package final class TemporaryFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Writes a file and answers with its path.
+    /// Writes a file and returns its path.
     @discardableResult
     package func write(_ name: String, _ text: String) throws -> String {
         let file = "\(path)/\(name)"

@@ -1,8 +1,9 @@
-package import HTTP2
+package import HTTP2Server
+import HTTP2
 import Logging
 import Synchronization
 
-/// A provider on a port of its own that answers by a closure and remembers what it was asked.
+/// An HTTP/2 provider on its own port. A closure answers; requests are recorded.
 package final class FakeProvider: Sendable {
     private final class Log: Sendable {
         let requests = Mutex<[HTTP2ServerRequest]>([])
@@ -18,7 +19,7 @@ package final class FakeProvider: Sendable {
 
     /// `https://localhost:<port>`, trusted by the shared test authority.
     package var url: String { "https://localhost:\(server.port)" }
-    /// In the order they came.
+    /// The requests in order of arrival.
     package var requests: [HTTP2ServerRequest] { log.requests.withLock { $0 } }
 
     package static func start(

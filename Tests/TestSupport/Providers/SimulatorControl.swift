@@ -1,29 +1,29 @@
+package import PushProtocol
 internal import Foundation
 internal import HTTPSFetch
-package import PushProtocol
 
-/// A provider simulator's control port, on a free port: what tests script and ask (its README lists all of it).
+/// A client of the provider simulator's control API, on a free port.
 package struct SimulatorControl: Sendable {
     package let port: Int
     private let fetch = HTTPSFetch()
 
     package init() throws { port = try FreePort.any() }
 
-    /// What the simulator shall do with requests.
+    /// Scripts the responses.
     package func script(_ outcomes: JSONValue) async throws {
         let body = Array(try JSONEncoder().encode(outcomes))
         try await ask("POST", "outcomes", body: body)
     }
 
-    /// Which tokens exist, and where.
+    /// Sets the existing tokens and their environments.
     package func pin(_ tokens: JSONValue) async throws {
         try await ask("POST", "tokens", body: Array(try JSONEncoder().encode(tokens)))
     }
 
-    /// Forgets what stands at `path`, such as `outcomes` or `requests`.
+    /// Deletes the state at `path`, such as `outcomes` or `requests`.
     package func delete(_ path: String) async throws { try await ask("DELETE", path) }
 
-    /// What came for `party` (apns, fcm or oauth), oldest first.
+    /// The recorded requests of `party` (`apns`, `fcm` or `oauth`), oldest first.
     package func requests(of party: String) async throws -> [JSONValue] {
         let answer = try await ask("GET", "\(party)/requests")
         return try JSONDecoder().decode(JSONValue.self, from: Data(answer))["requests"]?.array ?? []

@@ -7,7 +7,7 @@ extension Timestamp {
 }
 
 extension Push {
-    /// A push as the registry makes it, with everything a test does not care about filled in.
+    /// A push as the registry creates it, with defaults for all values.
     package static func sample(
         _ content: Content = Content(title: "Hi", body: "Yo"), provider: Provider = .apns, app: String = "demo",
         environment: ProviderEnvironment = .production, lane: Lane = .interactive, expiresAt: Timestamp? = nil,
@@ -21,7 +21,7 @@ extension Push {
 }
 
 extension Push.Target {
-    /// A target whose token is the conformance vectors' `T1`, or the one given.
+    /// A target with the given token, by default the conformance vectors' `T1`.
     package static func sample(
         token: String = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", badge: Int? = nil,
         device: UUID = UUID(), notification: UUID = UUID(), address: Push.Address? = nil,
@@ -31,6 +31,6 @@ extension Push.Target {
         Push.Target(
             device: device, token: DeviceToken(secret: token), address: address, notification: notification,
             badge: badge, registeredAt: registeredAt, fallback: fallback.map(DeviceToken.init(secret:)),
-            owner: owner.map { OwnerKey(rawValue: Int64($0)) })
+            owner: owner.map { UserHash(rawValue: Int64($0)) })
     }
 }

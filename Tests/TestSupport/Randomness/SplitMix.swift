@@ -1,4 +1,4 @@
-/// A small seeded generator (SplitMix64), so that a failing run can be run again.
+/// A seeded random generator (SplitMix64), for reproducible runs.
 package struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 

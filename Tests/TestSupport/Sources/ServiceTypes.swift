@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// The names of the types in a folder's Swift files that conform to `Service`, sorted: the workers of a service.
+/// The names of the types in a folder's Swift files that conform to `Service`, sorted.
 ///
-/// - Parameter folder: below the root of the package, such as `Services/Feedback`.
+/// - Parameter folder: Relative to the package root, such as `Services/Feedback`.
 package func serviceTypes(in folder: String) throws -> [String] {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: folder)

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Holds everyone who comes until it is opened.
+/// Suspends callers until it is opened.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false

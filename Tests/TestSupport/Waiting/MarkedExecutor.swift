@@ -1,13 +1,13 @@
 import Dispatch
 
-/// A task executor of its own, which knows what runs on it.
+/// A task executor that detects whether the current code runs on it.
 package final class MarkedExecutor: TaskExecutor {
     private static let mark = DispatchSpecificKey<Bool>()
     private let queue = DispatchQueue(label: "marked")
 
     package init() { queue.setSpecific(key: Self.mark, value: true) }
 
-    /// Whether whoever asks runs on such a one.
+    /// Whether the calling code runs on a ``MarkedExecutor``.
     package static var isCurrent: Bool { DispatchQueue.getSpecific(key: mark) == true }
 
     package func enqueue(_ job: consuming ExecutorJob) {

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import TokenRegistry
 
-/// Notifications to audiences, and walks through them without a broker.
+/// Notifications to audiences, and campaign walks without a broker.
 enum AudienceFixture {
     typealias Fixture = StoreFixture
     static let campaign = UUID(uuidString: "0c0c0c0c-0000-5000-8000-000000000001")!

@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Who an audience is.
+/// The members of each kind of audience.
 @Suite(.timeLimit(.minutes(2))) struct AudienceTests {
     typealias Fixture = StoreFixture
     typealias A = AudienceFixture
@@ -25,7 +25,7 @@ import Testing
 
     private static let all = (0..<10).map { "0\($0)" } + ["aa", "bb"]
 
-    @Test(arguments: [1, 2, 3, 100]) func `everyone of an app, each device once, whatever the size of a page`(
+    @Test(arguments: [1, 2, 3, 100]) func `all devices of an app, each once, with any page size`(
         limit: Int
     ) async throws {
         try await Self.withTen { campaigns, store, _ in
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `subscribers of a topic, also those without a device, and not those who left`() async throws {
+    @Test func `a topic's subscribers, also without a device, and not after leaving`() async throws {
         try await Self.withTen { campaigns, store, pool in
             let photos = UserGroup.topic(A.name("photos"))
             try await MembershipStore(pool).apply(
@@ -47,15 +47,14 @@ import Testing
                 ])
             let walk = try await A.walk(A.notification(.group(photos)), campaigns, limit: 2)
             #expect(walk.told == ["01", "02"] && walk.without == ["nobody"])
-            // Whoever asks for certain devices does not mean those who have none.
+            // With a device filter, users without a device do not belong to the audience.
             let filtered = A.notification(
                 .group(photos), campaign: UUID(), devices: DeviceFilter(platform: [.apple]))
             #expect(try await A.walk(filtered, campaigns).without == [])
         }
     }
 
-    @Test func `a list in parts begins when all are there, in whatever order and however often they come`() async throws
-    {
+    @Test func `a list in parts starts once all have arrived, in any order and with repeats`() async throws {
         try await Self.withTen { campaigns, _, pool in
             func part(_ number: Int, _ users: [String]) -> PushProtocol.Notification {
                 A.notification(.users(users.map(A.user), part: number, of: 3), part: "\(number)")
@@ -72,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `an id that is another app's is refused`() async throws {
+    @Test func `a campaign id in use by another app is rejected`() async throws {
         try await Self.withTen { campaigns, _, _ in
             let ours = A.notification(.everyone)
             _ = try await campaigns.open(ours, to: ours.audience!)
@@ -83,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `an iPhone that FCM serves is Apple's, where that was said`() async throws {
+    @Test func `an FCM registration on iOS counts as Apple's if its platform says so`() async throws {
         try await Fixture.withStore { store, pool in
             var claims = ["01", "02", "03"].map { Fixture.claim("u\($0)", $0, .fcm) }
             claims.append(Fixture.claim("u04", "04", .fcm, kind: .fcmWeb))
@@ -97,11 +96,11 @@ import Testing
         }
     }
 
-    @Test func `a filter takes the devices of which all that it asks for is known`() async throws {
+    @Test func `a filter matches devices with all requested data`() async throws {
         try await Fixture.withStore { store, pool in
             func claim(
                 _ user: String, _ token: String, _ kind: RegistrationKind, _ known: [String?], ago: Int = 1
-            ) -> Claim {
+            ) -> RegistrationRequest {
                 var claim = Fixture.claim(
                     user, token, kind.provider, kind: kind, at: .now + .seconds(-3600 * ago))
                 (claim.locale, claim.timeZone, claim.appVersion) = (known[0], known[1], known[2])
@@ -139,8 +138,7 @@ import Testing
         }
     }
 
-    @Test func `of two words about a membership the later counts, and after an erasure none from before`() async throws
-    {
+    @Test func `the later of two membership changes wins, and none from before an erasure counts`() async throws {
         try await Self.withTen { campaigns, store, pool in
             let memberships = MembershipStore(pool)
             let beta = UserGroup.topic(A.name("beta"))
@@ -150,7 +148,7 @@ import Testing
             #expect(try await memberships.topics(of: Fixture.user("u1")) == [])
             #expect(try await memberships.apply([A.member("u1", beta, at: then + .seconds(1))]) == 1)
             #expect(try await memberships.topics(of: Fixture.user("u1")) == [A.name("beta")])
-            // Within one batch the latest counts, of equals the last.
+            // Within one batch the latest wins, of equal times the last.
             #expect(
                 try await memberships.apply([
                     A.member("u2", beta, at: then), A.member("u2", beta, joins: false, at: then),

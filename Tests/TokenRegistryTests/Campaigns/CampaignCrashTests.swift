@@ -6,18 +6,18 @@ import Postgres
 import PushProtocol
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// A process dies between two steps of the broker's part of a campaign, or a cursor cannot be handled.
+/// A process stops between two publishes of a campaign step, or a cursor cannot be handled.
 @Suite(.timeLimit(.minutes(4))) struct CampaignCrashTests {
     typealias Fixture = StoreFixture
     typealias A = AudienceFixture
     static let users = 9000
 
-    /// Where the process dies.
+    /// The step at which the process stops.
     enum Point: String, CaseIterable, Sendable {
         case beforePushes, beforeCursor, beforeAcknowledgement
     }
@@ -25,7 +25,7 @@ import Testing
     static let crashes = Point.allCases.flatMap { point in (1...3).map { (point, $0) } }
 
     @Test(arguments: crashes)
-    func `a process that dies in a step leaves no device out, and a repeat has the same ids`(
+    func `a process that stops in a step skips no device, and a repeat has the same ids`(
         point: Point, step: Int
     ) async throws {
         try await Fixture.withStore { store, pool in
@@ -34,7 +34,7 @@ import Testing
             try await Self.open(A.notification(.everyone), pool, bus, store)
             let dying = DyingBus(bus, dies: point, atStep: step)
             try await Self.during(Self.runner(pool, dying)) {
-                try await eventually("the process dies") { dying.isDead }
+                try await eventually("the process stops") { dying.isDead }
             }
             bus.abandonConsumers()
             try await Self.during(Self.runner(pool, bus)) { try await Self.waitForEnd(pool, bus) }
@@ -49,14 +49,14 @@ import Testing
             }
             #expect(ids.count == Self.users)
             #expect(ids.values.allSatisfy { $0.count == 1 })
-            // Only a step whose pushes were out and whose cursor was not acknowledged is repeated.
+            // A step is repeated only if its pushes were published and its cursor not acknowledged.
             let copies = pushes.reduce(0) { $0 + $1.targets.count }
-            #expect(copies <= Self.users + CampaignSteps.usualSize)
+            #expect(copies <= Self.users + CampaignSteps.defaultSize)
             #expect(point != .beforePushes || copies == Self.users)
         }
     }
 
-    @Test func `pushes that the broker refuses at first are published again before the cursor moves`() async throws {
+    @Test func `pushes refused by the broker at first are published again before the cursor moves`() async throws {
         try await Fixture.withStore { store, pool in
             let bus = InMemoryBus(apps: [Fixture.app])
             try await Self.fill(pool, 300, app: Fixture.app)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a cursor that cannot be handled is dead-lettered at once, and other campaigns go on`() async throws {
+    @Test func `a cursor that cannot be handled is dead-lettered at once, and other campaigns continue`() async throws {
         let other = AppID(rawValue: "hide-and-seek")!
         try await Fixture.withStore { store, pool in
             let bus = InMemoryBus(apps: [Fixture.app, other])
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a cursor whose copy the broker can never take halts its campaign, and other campaigns go on`(
+    func `a cursor with a permanently refused copy halts its campaign, and others continue`(
         isPaused: Bool
     ) async throws {
         let other = AppID(rawValue: "hide-and-seek")!
@@ -115,7 +115,7 @@ import Testing
             let bus = InMemoryBus(apps: [Fixture.app, other])
             for app in [Fixture.app, other] { try await Self.fill(pool, 10, app: app) }
             try await Self.open(A.notification(.everyone), pool, bus, store)
-            // As many as a process has workers that could be held.
+            // As many as there are workers that could be blocked.
             for _ in 0..<CampaignRunner.workers {
                 bus.send(to: "devices", RoutingKey.campaignCursor, Array(#"{"app":"family-portal"}"#.utf8))
             }
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    // MARK: - The parts
+    // MARK: - Helpers
 
     private struct Copy: Hashable {
         let notification: UUID
@@ -156,7 +156,7 @@ import Testing
     private static func runner(_ pool: PostgresPool, _ bus: any MessageBus) -> CampaignRunner {
         CampaignRunner(
             service: "token-registry", store: CampaignStore(pool), bus: bus, depth: { _ in 0 },
-            courtesy: Courtesy(), logger: .silent)
+            bulkThrottle: BulkThrottle(), logger: .silent)
     }
 
     private static func during(_ runner: CampaignRunner, _ body: () async throws -> Void) async throws {
@@ -220,7 +220,7 @@ import Testing
     }
 }
 
-/// A bus whose process dies at one point of one step: from then on nothing of it reaches the broker.
+/// A bus that stops at one point of a step. From then on, nothing reaches the broker.
 private final class DyingBus: ForwardingBus {
     let bus: InMemoryBus
     private let point: CampaignCrashTests.Point
@@ -246,7 +246,7 @@ private final class DyingBus: ForwardingBus {
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
         let isPushes = messages.contains { $0.exchange == ExchangeName.pushes.name }
         guard survives(isPushes ? .beforePushes : .beforeCursor) else {
-            throw AMQPError(.closed, operation: "publish", detail: "the process is dead")
+            throw AMQPError(.closed, operation: "publish", detail: "the process has stopped")
         }
         return try await bus.publish(messages)
     }

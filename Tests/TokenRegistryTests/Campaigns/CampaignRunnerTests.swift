@@ -5,8 +5,8 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
@@ -16,7 +16,7 @@ struct CampaignRunnerTests {
     typealias Fixture = StoreFixture
     typealias A = AudienceFixture
 
-    /// A registry's part that works off campaigns, and what it needs.
+    /// The campaign part of a registry.
     private struct World: Sendable {
         let store: RegistrationStore
         let pool: PostgresPool
@@ -28,10 +28,10 @@ struct CampaignRunnerTests {
             let probe = QueueDepthProbe(try AMQPConfiguration(url: bus.url, connectionName: "campaigns"))
             return CampaignRunner(
                 service: "token-registry", store: CampaignStore(pool), bus: live,
-                depth: { try await probe.depth(of: $0) }, courtesy: Courtesy(resting: 3), logger: .silent)
+                depth: { try await probe.depth(of: $0) }, bulkThrottle: BulkThrottle(pauseFactor: 3), logger: .silent)
         }
 
-        /// As the stage for notifications does.
+        /// Opens a campaign as the notification stage does.
         func open(_ notification: PushProtocol.Notification) async throws {
             let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [Fixture.app])
             let inbound = Inbound(
@@ -47,7 +47,7 @@ struct CampaignRunnerTests {
             }
         }
 
-        /// The pushes that wait for a sender, taken.
+        /// Takes the pushes in a sender's queue.
         func pushes(_ provider: Provider) async throws -> [Push] {
             var pushes: [Push] = []
             while let delivery = try await administrator.get(WorkQueue.senderPushes(provider, .bulk, Fixture.app).name)
@@ -84,7 +84,7 @@ struct CampaignRunnerTests {
         }
     }
 
-    /// `count` users with a phone each, every tenth with another provider's too.
+    /// Registers `count` users with a phone each, every tenth also with another provider's.
     private static func fill(_ pool: PostgresPool, _ count: Int) async throws {
         for (provider, step) in [("apns", 1), ("fcm", 10)] {
             try await pool.execute(
@@ -106,10 +106,10 @@ struct CampaignRunnerTests {
         }
     }
 
-    @Test func `three processes share a campaign, and tell each device once`() async throws {
+    @Test func `three processes share a campaign, and push to each device once`() async throws {
         try await Self.withWorld { world in
             try await Self.fill(world.pool, 30_000)
-            // However often its message comes.
+            // A repeat of the notification.
             for _ in 0..<2 { try await world.open(A.notification(.everyone)) }
             let runners = [try world.runner(), try world.runner(), try world.runner()]
             try await Self.during(runners) {
@@ -135,7 +135,7 @@ struct CampaignRunnerTests {
         }
     }
 
-    @Test func `paused it rests, resumed it goes on where it was, cancelled it ends`() async throws {
+    @Test func `a paused campaign rests, a resumed one continues, a cancelled one ends`() async throws {
         try await Self.withWorld { world in
             try await Self.fill(world.pool, 100)
             func set(_ state: String) async throws {
@@ -172,7 +172,7 @@ struct CampaignRunnerTests {
         }
     }
 
-    @Test func `users without a device are told of, and a rate is kept`() async throws {
+    @Test func `users without a device get outcomes, and the rate limit holds`() async throws {
         try await Self.withWorld { world in
             try await Self.fill(world.pool, 40)
             let users = (1...40).map { A.user("user-\($0)") } + [A.user("nobody")]
@@ -183,7 +183,7 @@ struct CampaignRunnerTests {
                     try await world.state() == "done"
                 }
             }
-            // 44 devices at 20 a second: the last of them is due in the third second.
+            // 44 devices at 20 a second: the last is due in the third second.
             #expect(ContinuousClock.now - begin >= .seconds(1))
             let outcomes = try await world.bus.outcomes(1)
             #expect(outcomes.map(\.answer) == [.skipped(reason: "no-device")])
@@ -193,7 +193,7 @@ struct CampaignRunnerTests {
         }
     }
 
-    @Test func `what is no cursor is set aside, and stops nothing`() async throws {
+    @Test func `a message that is no cursor is set aside, and campaigns continue`() async throws {
         try await Self.withWorld { world in
             try await Self.fill(world.pool, 10)
             _ = try await world.administrator.publish(
@@ -208,7 +208,7 @@ struct CampaignRunnerTests {
         }
     }
 
-    @Test func `a notification is refused that names another app or lane than its routing key`() async throws {
+    @Test func `a notification with another app or lane than its routing key is rejected`() async throws {
         try await Fixture.withStore { store, pool in
             let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [Fixture.app])
             for (key, isTaken) in [("bulk.family-portal", true), ("bulk.bank", false), ("interactive.bank", false)] {
@@ -225,7 +225,7 @@ struct CampaignRunnerTests {
         }
     }
 
-    @Test func `a campaign of an app that nobody configured is dead-lettered`() async throws {
+    @Test func `a campaign of an unconfigured app is dead-lettered`() async throws {
         try await Fixture.withStore { store, pool in
             let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [])
             let inbound = Inbound(
@@ -234,7 +234,7 @@ struct CampaignRunnerTests {
             let message = try handler.decode(inbound)
             let verdicts = try await handler.handle([Delivery(inbound: inbound, message: message)])
             guard case .deadLetter(let reason) = verdicts[0].disposition else {
-                Issue.record("it was not refused")
+                Issue.record("it was not rejected")
                 return
             }
             #expect(reason.code == "unknown-app")

@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Whose turn a step is, and when a campaign is over.
+/// Claims of steps, and the end of campaigns.
 @Suite(.timeLimit(.minutes(2))) struct CampaignStoreTests {
     typealias Fixture = StoreFixture
     typealias A = AudienceFixture
@@ -28,11 +28,11 @@ import Testing
         try await pool.query("SELECT state FROM registry.campaign").single(String.self)
     }
 
-    @Test func `one copy of a cursor has its turn, the others wait, and find their step made`() async throws {
+    @Test func `one copy of a cursor is granted, the others wait and become void after the step`() async throws {
         try await Self.withCampaign { store, cursor, _ in
             #expect(try await store.claim(cursor, redelivered: false) == .granted(upper: nil))
             #expect(try await store.claim(cursor, redelivered: false) == .later)
-            // The broker took it back from who had it: nobody makes the step any more.
+            // Redelivered, so its earlier consumer is gone.
             #expect(try await store.claim(cursor, redelivered: true) == .granted(upper: nil))
             let next = cursor.advanced(past: "a", by: .init(users: 1, devices: 2, pushes: 1, without: 0, looked: 3))
             #expect(try await store.claim(next, redelivered: false) == .granted(upper: nil))
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `of two copies that come back from one who died, one has the turn`() async throws {
+    @Test func `of two redelivered copies, one is granted`() async throws {
         try await Self.withCampaign { store, cursor, pool in
             let notification = A.notification(.everyone)
             let other = try #require(try await store.open(notification, to: notification.audience!).first)
@@ -52,20 +52,20 @@ import Testing
             #expect(try await store.claim(other, redelivered: false) == .later)
             #expect(try await store.claim(other, redelivered: true) == .later)
             #expect(try await store.claim(cursor, redelivered: true) == .granted(upper: nil))
-            // Only who has the turn gives it away.
+            // Only the granted copy releases the lease.
             try await store.yield(other)
             #expect(try await store.claim(other, redelivered: true) == .later)
             try await store.yield(cursor)
             #expect(try await store.claim(other, redelivered: false) == .granted(upper: nil))
             #expect(try await store.claim(cursor, redelivered: true) == .later)
-            // The first to make the step has made it for both.
+            // The first step counts for both copies.
             let next = other.advanced(past: "a", by: .init())
             #expect(try await store.claim(next, redelivered: false) == .granted(upper: nil))
             #expect(try await store.claim(cursor, redelivered: true) == .void)
         }
     }
 
-    @Test func `a cursor that nobody of ours can have written ends no process`() async throws {
+    @Test func `a cursor with extreme numbers does not crash a process`() async throws {
         try await Self.withCampaign { store, cursor, _ in
             var strange = cursor
             strange.step = .max
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `twenty processes that have one cursor each make one step`() async throws {
+    @Test func `of twenty claims of one cursor, one is granted`() async throws {
         try await Self.withCampaign { store, cursor, _ in
             let granted = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<20 {
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `what is opened again begins once, and its cursors come again only where they have not moved`()
+    @Test func `a repeated opening starts no second time, and returns cursors only before the first step`()
         async throws
     {
         try await Self.withCampaign { store, cursor, pool in
@@ -104,10 +104,10 @@ import Testing
         }
     }
 
-    @Test func `paused it waits, resumed it goes on, cancelled it is void`() async throws {
+    @Test func `a paused campaign waits, a resumed one continues, a cancelled one is void`() async throws {
         try await Self.withCampaign { store, cursor, pool in
             for (state, claim) in [
-                ("paused", CampaignStore.Claim.later), ("running", .granted(upper: nil)), ("cancelled", .void),
+                ("paused", CampaignStore.CursorClaim.later), ("running", .granted(upper: nil)), ("cancelled", .void),
             ] {
                 try await pool.execute(
                     """
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `it is done with its last range, and forgets its list`() async throws {
+    @Test func `a campaign ends with its last range, and its list is deleted`() async throws {
         try await Fixture.withStore { _, pool in
             let store = CampaignStore(pool)
             let users = (0..<30_000).map { A.user("user-\($0)") }
@@ -134,12 +134,12 @@ import Testing
                 }
             }
             #expect(try await Self.state(pool) == "done")
-            try await store.forgetLists()
+            try await store.deleteEndedLists()
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self) == 0)
         }
     }
 
-    @Test func `a list goes in steps, whoever else is at it, and one that was left is found`() async throws {
+    @Test func `a list is deleted in steps, by several processes, from where an earlier one stopped`() async throws {
         try await Fixture.withStore { _, pool in
             let store = CampaignStore(pool)
             let list = A.notification(.users((0..<25_000).map { A.user("user-\($0)") }, part: 1, of: 1))
@@ -149,14 +149,14 @@ import Testing
             }
             let end: String = try #require(
                 try await pool.query(CampaignStore.end(ofList: A.campaign, after: "")).first?.decode(at: 0))
-            try await pool.execute(CampaignStore.listForgetting(of: A.campaign, after: "", upTo: end))
+            try await pool.execute(CampaignStore.listDeletion(of: A.campaign, after: "", upTo: end))
             #expect(try await count() == 15_000)
-            // As long as it is not over, nobody deletes it.
-            try await store.forgetLists()
+            // An unfinished campaign keeps its list.
+            try await store.deleteEndedLists()
             #expect(try await count() == 15_000)
             try await pool.execute("UPDATE registry.campaign SET state = 'cancelled', finished_at = now()")
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<3 { group.addTask { try await store.forgetLists() } }
+                for _ in 0..<3 { group.addTask { try await store.deleteEndedLists() } }
                 try await group.waitForAll()
             }
             #expect(try await count() == 0)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `who is erased while a list is coming in is in no sample of it`() async throws {
+    @Test func `a user erased while a list arrives is in no sample of it`() async throws {
         try await Fixture.withStore { registrations, pool in
             let store = CampaignStore(pool)
             let users = (0..<300).map { A.user("user-\($0)") }
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `ranges part an audience evenly, and leave nobody out`() async throws {
+    @Test func `ranges split an audience evenly and completely`() async throws {
         try await Fixture.withStore { _, pool in
             let store = CampaignStore(pool)
             let list = A.notification(
@@ -207,12 +207,12 @@ import Testing
         }
     }
 
-    @Test func `a rate is held by all who ask together`() async throws {
+    @Test func `concurrent reservations share one rate limit`() async throws {
         try await Self.withCampaign(rate: 10) { store, cursor, pool in
             #expect(try await store.reserve(10, of: A.campaign, rate: 10) == nil)
             let wait = try #require(try await store.reserve(10, of: A.campaign, rate: 10))
             #expect(wait > .zero && wait <= .seconds(1))
-            // Nothing came of it, so the next one need not wait.
+            // Nothing was used, so the next reservation need not wait.
             try await store.release(10, of: A.campaign, rate: 10)
             let granted = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<10 {
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func `one that has expired tells nobody else`() async throws {
+    @Test func `an expired campaign makes no further step`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01")])
             let campaigns = CampaignStore(pool)
@@ -232,12 +232,12 @@ import Testing
             let cursor = try await campaigns.open(late, to: late.audience!)[0]
             let inTime = CampaignSteps(store: campaigns)
             guard case .step = try await inTime.next(cursor, redelivered: false) else {
-                Issue.record("there was time left")
+                Issue.record("expected a step before the expiration")
                 return
             }
             let steps = CampaignSteps(store: campaigns, now: { .now + .seconds(61) })
             guard case .expired = try await steps.next(cursor, redelivered: true) else {
-                Issue.record("it was too late")
+                Issue.record("expected the campaign to be expired")
                 return
             }
             #expect(try await Self.state(pool) == "expired")

@@ -5,25 +5,25 @@ import Postgres
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// The price of a campaign step's confirms (decision 89), on a real broker and a real database.
+/// The cost of a campaign step's confirms (decision 89), on a real broker and database.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4)))
 struct CampaignThroughputTests {
     typealias Fixture = StoreFixture
 
-    /// The most time that a step's publishes may take, as a multiple of plain confirmed publishing of the same pushes: the
-    /// cursor adds one more wait for the broker.
+    /// Maximum time of a step's publishes relative to plain confirmed publishing of the same pushes. The cursor adds
+    /// one more wait for the broker.
     private static let bound = 2.0
     private static let devices = 100_000
-    /// The queue of the cursor of the transactions.
+    /// The queue for the cursors of the transactions.
     private static let scratch = "throughput.cursors"
 
-    /// The pushes of each step are also published alone, and in an AMQP transaction as before decision 89, right after the
-    /// step: the load of other tests weighs on all three alike.
+    /// Publishes each step's pushes also alone, and in an AMQP transaction as before decision 89, directly after the
+    /// step. The load of other tests then affects all three alike.
     @Test func `a step with confirms takes less than twice the time of plain confirmed publishing`() async throws {
         try await Fixture.withStore { store, pool in
             try await Self.fill(pool)
@@ -35,17 +35,17 @@ struct CampaignThroughputTests {
                     let publisher = AMQPPublisher(configuration: configuration, logger: .silent)
                     let consumer = AMQPConsumer(configuration: configuration, logger: .silent)
                     let bus = MeteredBus(AMQPBus(publisher: publisher, consumer: consumer))
-                    let transactor = try AMQPTransactor(configuration, logger: .silent)
+                    let transactionChannel = try AMQPTransactionChannel(configuration, logger: .silent)
                     try await withServices([publisher, consumer]) {
-                        let times = try await Self.walk(CampaignStore(pool), bus, publisher, transactor)
+                        let times = try await Self.walk(CampaignStore(pool), bus, publisher, transactionChannel)
                         let sent = try await administrator.queueStatus(
                             WorkQueue.senderPushes(.apns, .bulk, Fixture.app).name)
                         #expect((sent?.messages ?? 0) == 3 * times.pushes)
                         print("CampaignThroughputTests: \(times)")
-                        #expect(times.steps >= Self.devices / CampaignSteps.usualSize)
+                        #expect(times.steps >= Self.devices / CampaignSteps.defaultSize)
                         #expect(times.confirmed / times.plain < Self.bound)
                     }
-                    await transactor.close()
+                    await transactionChannel.close()
                 }
             }
         }
@@ -54,13 +54,13 @@ struct CampaignThroughputTests {
     private struct Times: Sendable, CustomStringConvertible {
         var steps = 0
         var pushes = 0
-        /// The whole steps, with the database's part.
+        /// The time of whole steps, with the database.
         var whole = Duration.zero
-        /// The publishes of the steps: pushes, then the cursor.
+        /// The time of the steps' publishes: pushes, then the cursor.
         var confirmed = Duration.zero
-        /// The same pushes, published with confirms.
+        /// The time of the same pushes with confirms.
         var plain = Duration.zero
-        /// The same pushes and a cursor, in AMQP transactions.
+        /// The time of the same pushes and a cursor in AMQP transactions.
         var transacted = Duration.zero
 
         var description: String {
@@ -75,7 +75,8 @@ struct CampaignThroughputTests {
 
     /// Walks through a campaign to its end, one step after the other.
     private static func walk(
-        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher, _ transactor: AMQPTransactor
+        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher,
+        _ transactionChannel: AMQPTransactionChannel
     ) async throws -> Times {
         let notification = AudienceFixture.notification(.everyone)
         let cursors = try await store.open(notification, to: try #require(notification.audience))
@@ -85,7 +86,8 @@ struct CampaignThroughputTests {
         let cursor = AMQPMessage(exchange: "", routingKey: scratch, body: first[0].body)
         _ = try await publisher.publish(first + [cursor])
         let runner = CampaignRunner(
-            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, courtesy: Courtesy(), logger: .silent)
+            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, bulkThrottle: BulkThrottle(),
+            logger: .silent)
         let subscription = bus.subscribe(queue: WorkQueue.registryCampaigns.name, prefetch: 1)
         var times = Times()
         for await burst in subscription.deliveries {
@@ -105,9 +107,9 @@ struct CampaignThroughputTests {
                 let answers = try await publisher.publish(pushes)
                 times.plain += begin.duration(to: .now)
                 #expect(answers.allSatisfy { $0 == .confirmed })
-                let taken = try #require(try await transactor.take(from: scratch))
+                let taken = try #require(try await transactionChannel.take(from: scratch))
                 begin = .now
-                let returned = try await transactor.commit(pushes + [cursor], settling: taken)
+                let returned = try await transactionChannel.commit(pushes + [cursor], settling: taken)
                 times.transacted += begin.duration(to: .now)
                 #expect(returned.isEmpty)
             }

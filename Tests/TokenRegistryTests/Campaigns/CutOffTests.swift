@@ -1,17 +1,17 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// What is meant when devices come, go and change hands while a campaign is under way.
+/// A campaign's audience while devices are added, removed and change users.
 @Suite(.timeLimit(.minutes(2))) struct CutOffTests {
     typealias Fixture = StoreFixture
     typealias A = AudienceFixture
 
-    /// Walks `b…` only after `meanwhile`, and everything before `b` before it.
+    /// Walks up to `b`, runs `meanwhile`, then walks the rest.
     private static func told(
         _ store: RegistrationStore, _ campaigns: CampaignStore, meanwhile: () async throws -> Void
     ) async throws -> [String] {
@@ -30,19 +30,19 @@ import Testing
         return told.sorted()
     }
 
-    @Test func `who registers while it runs is not meant`() async throws {
+    @Test func `a device registered after the cut-off does not belong`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("c", "02")])
             let told = try await Self.told(store, CampaignStore(pool)) {
                 try await store.register([Fixture.claim("d", "03"), Fixture.claim("c", "04")])
-                // Launching the app again changes nothing.
+                // A repeat at an app launch changes nothing.
                 try await store.register([Fixture.claim("c", "02")])
             }
             #expect(told == ["01", "02"])
         }
     }
 
-    @Test func `a device that changes hands was its first owner's`() async throws {
+    @Test func `a device that changes users gets the push of its first user`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("c", "02")])
             let told = try await Self.told(store, CampaignStore(pool)) {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `who signs out before their turn hears nothing`() async throws {
+    @Test func `a user who signs out before their page gets no push`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("c", "02")])
             let told = try await Self.told(store, CampaignStore(pool)) {
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `an exchanged token takes the place of the one before, once`() async throws {
+    @Test func `a replacement token takes the earlier one's place, once`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([
                 Fixture.claim("a", "01", on: "phone"), Fixture.claim("c", "02", on: "tablet"),
@@ -71,7 +71,7 @@ import Testing
             let told = try await Self.told(store, CampaignStore(pool)) {
                 try await store.register([
                     Fixture.claim("a", "03", on: "phone"), Fixture.claim("c", "04", on: "tablet"),
-                    // Of another kind, so in nobody's place.
+                    // Of another kind, so it replaces none.
                     Fixture.claim("c", "05", kind: .voip, on: "tablet"), Fixture.claim("e", "06", on: "new"),
                 ])
                 try await store.register([Fixture.claim("c", "07", on: "tablet")])
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a registration that is moved to its environment stays meant`() async throws {
+    @Test func `a registration moved to its correct environment still belongs`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("c", "02")
             try await store.register([Fixture.claim("a", "01"), claim])

@@ -3,9 +3,9 @@ import PushProtocol
 
 @testable import TokenRegistry
 
-/// Registration tokens that stand in for a FID.
+/// Registration tokens as fallbacks of a FID.
 extension RegistryModel {
-    /// Registration tokens that stay beside a FID of the installation for 30 days.
+    /// Keeps registration tokens beside a FID of the installation for 30 days.
     mutating func fallbacks(
         on installation: InstallationID, of user: UserID, beside taken: Set<UUID>
     ) -> Set<UUID> {
@@ -21,7 +21,7 @@ extension RegistryModel {
         return kept
     }
 
-    /// A fallback ends with the FID that it stands in for.
+    /// Ends fallbacks with their FID.
     mutating func endFallbacks(of old: Row, as new: Row) {
         guard old.kind == .fid, let installation = old.installation else { return }
         let isLost =
@@ -34,7 +34,7 @@ extension RegistryModel {
         for row in here where row.fallbackUntil != nil { end(row, .signedOut, at: new.endedAt ?? new.registeredAt) }
     }
 
-    /// Ends the fallbacks whose time is over while their installation has a FID.
+    /// Ends expired fallbacks whose installation has a FID.
     mutating func fadeFallbacks() {
         for row in active {
             guard let until = row.fallbackUntil, until < now else { continue }

@@ -2,20 +2,20 @@ import PushProtocol
 
 @testable import TokenRegistry
 
-/// Who belongs to which groups, one batch of changes after the other. Times are always given.
+/// Group memberships, changed in batches. Times are always given.
 extension RegistryModel {
     struct Membership: Hashable {
         var user: UserID
         var group: UserGroup
     }
 
-    /// The last word about a membership.
+    /// The last change of a membership.
     struct Word: Hashable {
         var joins: Bool
         var at: Timestamp
     }
 
-    /// How many memberships were changed, or confirmed as of a later time.
+    /// Returns the number of memberships changed, or confirmed at a later time.
     mutating func apply(_ changes: [MembershipChange]) -> Int {
         let valid = changes.filter { isAfterErasure($0.at!, of: $0.user) }
         let said = Dictionary(grouping: valid) { Membership(user: $0.user, group: $0.group) }
@@ -37,7 +37,7 @@ extension RegistryModel {
             })
     }
 
-    /// How many were left for so long that they are not known any more.
+    /// Forgets memberships that ended long ago. Returns their number.
     mutating func forgetMemberships() -> Int {
         let before = words.count
         words = words.filter { $1.joins || now - $1.at <= .seconds(90 * 86_400) }

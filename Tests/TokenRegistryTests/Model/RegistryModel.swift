@@ -3,8 +3,7 @@ import PushProtocol
 
 @testable import TokenRegistry
 
-/// What the registry is meant to do, for one app, one operation after the other, in as few words as possible. Times are
-/// always given.
+/// A minimal sequential model of the registry for one app. Times are always given.
 struct RegistryModel {
     struct Row: Hashable {
         var device: UUID
@@ -20,29 +19,29 @@ struct RegistryModel {
         var endedAt: Timestamp?
         var successor: UUID?
         var staleSince: Timestamp?
-        /// Of a registration token that stands in for a FID.
+        /// Set for a fallback of a FID.
         var fallbackUntil: Timestamp?
     }
 
     struct Announced: Hashable {
         var device: UUID
         var user: UserID
-        var past: DeviceEvent.Past
+        var change: DeviceEvent.Change
     }
 
     let app: AppID
     let cap: Int
-    /// What the clock says. It stands; time passes by all that is known becoming older.
+    /// The current time. It is fixed; time passes by moving all stored times into the past.
     let now: Timestamp
     private(set) var rows: [UUID: Row] = [:]
-    /// When the end of each row that has ended was told.
-    private var endToldAt: [UUID: Timestamp] = [:]
-    /// Up to which moment each user was erased, and when that was told.
-    private var erasures: [UserID: (at: Timestamp, toldAt: Timestamp)] = [:]
-    /// What was last said about each membership.
+    /// When the end of each ended row was reported.
+    private var endReportedAt: [UUID: Timestamp] = [:]
+    /// The time of each user's erasure, and when it was reported.
+    private var erasures: [UserID: (at: Timestamp, reportedAt: Timestamp)] = [:]
+    /// The last change of each membership.
     var words: [Membership: Word] = [:]
     private(set) var announced: [Announced] = []
-    /// Up to which moment of their registration pushes to a device are revoked.
+    /// The registration time up to which pushes to a device are revoked.
     private(set) var revoked: [UUID: Timestamp] = [:]
 
     init(app: AppID, cap: Int, now: Timestamp) {
@@ -55,7 +54,7 @@ struct RegistryModel {
         Set(active.filter { $0.user == user }.map(\.device))
     }
 
-    /// What pushes that are made now are addressed to.
+    /// The targets of pushes made now.
     var addressed: [RegistryPropertyTests.Addressed] {
         active.map { .init(app: app, device: $0.device, user: $0.user, registeredAt: $0.registeredAt) }
     }
@@ -64,12 +63,12 @@ struct RegistryModel {
 
     // MARK: - Operations
 
-    /// Takes claims of one user, no token twice, on one installation at most.
+    /// Registers requests of one user, with distinct tokens, on at most one installation.
     ///
-    /// - Returns: what was taken.
-    mutating func take(_ claims: [Claim]) -> Set<UUID> {
+    /// - Returns: the stored registrations.
+    mutating func take(_ claims: [RegistrationRequest]) -> Set<UUID> {
         var taken: Set<UUID> = []
-        var hasArrived = false
+        var isNewToUser = false
         for claim in claims {
             guard let at = claim.at, isAfterErasure(at, of: claim.user) else { continue }
             let device = current(claim.device)
@@ -81,16 +80,16 @@ struct RegistryModel {
             if let old, !accepts(old, new) { continue }
             put(new)
             taken.insert(device)
-            if old?.state != .active || old?.user != claim.user { hasArrived = true }
+            if old?.state != .active || old?.user != claim.user { isNewToUser = true }
         }
         if !taken.isEmpty, let installation = claims[0].installation { settle(installation) }
-        if hasArrived { evict(claims[0].user) }
+        if isNewToUser { evict(claims[0].user) }
         return taken
     }
 
-    /// - Returns: what the user has there now, and whether they had nothing before.
+    /// - Returns: the user's registrations there, and whether there were none before.
     mutating func replace(
-        _ installation: InstallationID, of user: UserID, with claims: [Claim]
+        _ installation: InstallationID, of user: UserID, with claims: [RegistrationRequest]
     ) -> (devices: Set<UUID>, isNew: Bool) {
         let isNew = devices(of: user, on: installation).isEmpty
         let taken = take(claims)
@@ -105,7 +104,7 @@ struct RegistryModel {
     private mutating func vacate(
         _ installation: InstallationID, _ user: UserID, except kept: Set<UUID>, _ departure: Departure
     ) {
-        // A fallback leaves in its own right, before the FID that it would leave with.
+        // Fallbacks leave first, in their own right, before their FID takes them along.
         let theirs = rows.values.filter { $0.user == user && $0.installation == installation }
         for var row in theirs.filter({ $0.fallbackUntil != nil }) + theirs.filter({ $0.fallbackUntil == nil }) {
             guard !kept.contains(row.device) else { continue }
@@ -156,9 +155,9 @@ struct RegistryModel {
         }
     }
 
-    mutating func unregister(_ claim: Claim) {
+    mutating func unregister(_ claim: RegistrationRequest) {
         if let at = claim.at, rows[claim.device] == nil, isAfterErasure(at, of: claim.user) {
-            // Nobody has heard of it: that it was left is all that is known.
+            // Unknown device: only the sign-out is stored.
             var row = Row(
                 device: claim.device, user: claim.user, provider: claim.provider, environment: claim.environment,
                 token: claim.token, kind: claim.kind, registeredAt: Timestamp(milliseconds: 0))
@@ -203,7 +202,7 @@ struct RegistryModel {
 
     mutating func erase(_ user: UserID, at moment: Timestamp) -> Int {
         let moment = max(moment, erasures[user]?.at ?? moment)
-        erasures[user] = (at: moment, toldAt: now)
+        erasures[user] = (at: moment, reportedAt: now)
         words = words.filter { $0.user != user || $1.at > moment }
         let theirs = rows.values.filter { $0.user == user && $0.state != .erased && $0.registeredAt <= moment }
         for row in theirs {
@@ -219,7 +218,7 @@ struct RegistryModel {
         return theirs.count
     }
 
-    /// - Returns: the registrations that are not known any more.
+    /// - Returns: the deleted registrations.
     mutating func sweep() -> Set<UUID> {
         fadeFallbacks()
         for row in active where now - row.registeredAt > .seconds(30 * 86_400) {
@@ -232,7 +231,7 @@ struct RegistryModel {
         return forget()
     }
 
-    /// What is over for long goes, and with it what was revoked of it: no push is under way for so long.
+    /// Deletes old ended rows with their revocations: no push is in transit for so long.
     private mutating func forget() -> Set<UUID> {
         var forgotten: Set<UUID> = []
         while let row = rows.values.first(where: isOver) {
@@ -241,19 +240,21 @@ struct RegistryModel {
             forgotten.insert(row.device)
         }
         let remembered = Set(rows.values.filter { $0.state == .erased }.map(\.user))
-        erasures = erasures.filter { remembered.contains($0) || now - $1.toldAt <= .seconds(30 * 86_400) }
+        erasures = erasures.filter { remembered.contains($0) || now - $1.reportedAt <= .seconds(30 * 86_400) }
         return forgotten
     }
 
     private func isOver(_ row: Row) -> Bool {
-        guard row.state != .active, let endedAt = row.endedAt, let toldAt = endToldAt[row.device] else { return false }
-        if row.state == .erased { return now - toldAt > .seconds(30 * 86_400) }
-        // Who goes on naming the wrong environment means the right one for as long as that is known.
+        guard row.state != .active, let endedAt = row.endedAt, let reportedAt = endReportedAt[row.device] else {
+            return false
+        }
+        if row.state == .erased { return now - reportedAt > .seconds(30 * 86_400) }
+        // Redirects requests for the wrong environment while its successor is stored.
         let isNeeded = row.successor.map { rows[$0] != nil } ?? false
-        return !isNeeded && now - max(endedAt, toldAt) > .seconds(90 * 86_400)
+        return !isNeeded && now - max(endedAt, reportedAt) > .seconds(90 * 86_400)
     }
 
-    /// Lets time pass.
+    /// Moves all stored times into the past.
     mutating func pass(_ time: Duration) {
         rows = rows.mapValues { row in
             var row = row
@@ -263,19 +264,19 @@ struct RegistryModel {
             row.fallbackUntil = row.fallbackUntil.map { $0 - time }
             return row
         }
-        endToldAt = endToldAt.mapValues { $0 - time }
-        erasures = erasures.mapValues { (at: $0.at - time, toldAt: $0.toldAt - time) }
+        endReportedAt = endReportedAt.mapValues { $0 - time }
+        erasures = erasures.mapValues { (at: $0.at - time, reportedAt: $0.reportedAt - time) }
         revoked = revoked.mapValues { $0 - time }
         words = words.mapValues { Word(joins: $0.joins, at: $0.at - time) }
     }
 
-    // MARK: - Parts
+    // MARK: - Helpers
 
     func isAfterErasure(_ moment: Timestamp, of user: UserID) -> Bool {
         erasures[user].map { moment > $0.at } ?? true
     }
 
-    /// Who says an environment that was corrected means the registration that it was moved to.
+    /// The registration that a request for a corrected environment applies to.
     private func current(_ device: UUID) -> UUID {
         guard let row = rows[device], row.state == .replaced else { return device }
         return row.successor ?? device
@@ -294,11 +295,11 @@ struct RegistryModel {
         put(row)
     }
 
-    /// What it means that a registration is signed out.
+    /// The kind of a sign-out.
     enum Departure {
         /// Its user has lost the device.
         case left
-        /// The installation has it no more, and still its user.
+        /// The installation dropped the registration, but keeps its user.
         case dropped
     }
 
@@ -306,15 +307,15 @@ struct RegistryModel {
         let old = rows[new.device]
         var new = new
         if let old, new.state == .active, old.state != .active || old.user != new.user {
-            // Another's, or an ended one's, is never of the same millisecond.
+            // A new owner or a revival has a later millisecond.
             new.registeredAt = max(new.registeredAt, old.registeredAt + .milliseconds(1))
         }
         rows[new.device] = new
         defer { if let old { endFallbacks(of: old, as: new) } }
-        // A second word about an end says what moment that is about, and nothing of when it came.
-        if old?.state ?? .active == .active || new.state == .erased { endToldAt[new.device] = now }
-        func tell(_ past: DeviceEvent.Past, _ user: UserID) {
-            announced.append(Announced(device: new.device, user: user, past: past))
+        // A second report of an end changes its time, not when it was first reported.
+        if old?.state ?? .active == .active || new.state == .erased { endReportedAt[new.device] = now }
+        func tell(_ change: DeviceEvent.Change, _ user: UserID) {
+            announced.append(Announced(device: new.device, user: user, change: change))
         }
         if let old, old.user != new.user, old.state != .signedOut, old.state != .erased {
             tell(.replaced, old.user)
@@ -349,19 +350,21 @@ struct RegistryModel {
         }
     }
 
-    /// Whether the user signed out, be it of what had ended otherwise.
+    /// Whether the user signed out, also of a registration that had ended otherwise.
     private func isLeft(_ old: Row, _ new: Row) -> Bool {
         guard old.user == new.user, old.state != .signedOut, old.state != .erased else { return false }
         return new.state == .signedOut
     }
 
-    /// Its user has lost the device, and with it what they had on the same installation, or where it was moved from, that
-    /// had ended otherwise within a week.
+    /// Revokes the device, and registrations of the user that ended otherwise within a week, on the same installation
+    /// or moved to this device.
     private mutating func leave(_ row: Row) {
         revoke(row)
         for other in rows.values where other.user == row.user && other.device != row.device {
             let isThere = other.successor == row.device || row.installation.map { $0 == other.installation } ?? false
-            guard let toldAt = endToldAt[other.device], now - toldAt < .seconds(7 * 86_400) else { continue }
+            guard let reportedAt = endReportedAt[other.device], now - reportedAt < .seconds(7 * 86_400) else {
+                continue
+            }
             switch other.state {
             case .replaced, .invalidated, .evicted, .stale: if isThere { revoke(other) }
             case .active, .signedOut, .erased: break

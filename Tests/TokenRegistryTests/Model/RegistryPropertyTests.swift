@@ -1,21 +1,21 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Random sequences of operations on the stores and on the model, with days and weeks between them after which some of what
-/// is over is forgotten: every answer is compared, and who has which devices and topics after each step; at the end every
-/// row, and everything that was announced. Sequences are apps of their own, so many take their steps together, in batches.
+/// Runs random sequences of operations on the stores and on the model, with days and weeks between them. Compares every
+/// result, and each user's devices and topics after every step; at the end all rows and events. Each sequence has its
+/// own app, so many run together in batches.
 @Suite(.timeLimit(.minutes(5))) struct RegistryPropertyTests {
     static let sequences = 10_000
     static let together = 400
     static let steps = 6
     static let cap = 3
 
-    @Test func `ten thousand random sequences come to what the model says`() async throws {
+    @Test func `ten thousand random sequences match the model`() async throws {
         let seed = TestSeed.value
         let folder = try TemporaryFolder()
         let keys = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// Takes `together` sequences through all their steps.
+    /// Runs all steps of `together` sequences.
     private static func play(seed: UInt64, _ store: RegistrationStore, _ pool: PostgresPool) async throws {
         var random = SplitMix(seed: seed)
         let now = Timestamp.now
@@ -60,7 +60,7 @@ import Testing
         try await check(addressed: addressed, store, "seed \(seed)")
     }
 
-    /// Lets time pass: everything that the registry knows becomes so much older.
+    /// Moves all stored times into the past.
     private static func pass(_ time: Duration, _ pool: PostgresPool) async throws {
         try await pool.transaction { transaction in
             try await transaction.execute("SET LOCAL session_replication_role = replica")
@@ -82,9 +82,10 @@ import Testing
         }
     }
 
-    /// Sweeps until nothing more goes: where a registration was moved to may go in a later step than the moved one comes in.
+    /// Sweeps until nothing is deleted: a successor may be deleted in a later step than its moved registration is
+    /// visited.
     ///
-    /// - Returns: how many registrations were deleted.
+    /// - Returns: the number of deleted registrations.
     private static func sweep(now: Timestamp, _ pool: PostgresPool) async throws -> Int {
         var sum = 0
         while true {
@@ -94,7 +95,7 @@ import Testing
         }
     }
 
-    /// As senders do, after days.
+    /// Forgets revocations, as senders do after days.
     private static func forgetRevocations(of devices: Set<UUID>, _ pool: PostgresPool) async throws {
         try await pool.execute(
             "UPDATE registry.outbox SET revokes = NULL WHERE device_id = ANY (\(Array(devices))::uuid[])")
@@ -103,7 +104,8 @@ import Testing
     private static func carryOut(
         _ operations: [RegistryOperation], on models: inout [RegistryModel], _ store: RegistrationStore, _ place: String
     ) async throws {
-        var batches: (claims: [Claim], departures: [Claim], invalidations: [Invalidation]) = ([], [], [])
+        var batches: (claims: [RegistrationRequest], departures: [RegistrationRequest], invalidations: [Invalidation]) =
+            ([], [], [])
         var changes: [MembershipStore.Change] = []
         var expected: (taken: Set<UUID>, gone: Set<UUID>, changed: Int) = ([], [], 0)
         for (index, operation) in operations.enumerated() {
@@ -162,13 +164,13 @@ import Testing
         for (index, model) in models.enumerated() {
             for user in users {
                 let found = Set(devices[AppUser(app: model.app, user: user)]!.map(\.device))
-                // The first difference is told, and ends the test: what follows from it says nothing.
+                // The first difference ends the test, since later ones follow from it.
                 try #require(found == model.devices(of: user), "\(place), app \(index), user \(user)")
             }
         }
     }
 
-    /// Every row with its times, and all that was announced of it on the way, in order.
+    /// Compares all rows with their times, and all events in order.
     private static func compare(
         rowsOf models: [RegistryModel], _ store: RegistrationStore, _ place: String
     ) async throws {
@@ -186,8 +188,7 @@ import Testing
         }
     }
 
-    /// What a sender goes by: who has a device gets what is meant for them, and nobody gets what was meant for those who
-    /// had it before.
+    /// Checks the senders' rule: each current user gets pushes, and no former user does.
     private static func check(
         addressed: [Addressed], _ store: RegistrationStore, _ place: String
     ) async throws {
@@ -196,7 +197,8 @@ import Testing
         for (app, rows) in rows {
             for row in rows.values where row.state == .active {
                 let limit = revoked[app]?[row.device]
-                try #require(limit.map { row.registeredAt > $0 } ?? true, "\(place), \(app), an owner is held off")
+                try #require(
+                    limit.map { row.registeredAt > $0 } ?? true, "\(place), \(app), the current user is revoked")
             }
         }
         for target in addressed {
@@ -204,11 +206,11 @@ import Testing
                 continue
             }
             let limit = try #require(revoked[target.app]?[target.device], "\(place), \(target.app)")
-            try #require(target.registeredAt <= limit, "\(place), \(target.app), a former owner is let through")
+            try #require(target.registeredAt <= limit, "\(place), \(target.app), a former user is not revoked")
         }
     }
 
-    /// A target as a push might still have it, from some step on.
+    /// A target of a push made at some step.
     struct Addressed: Hashable {
         var app: AppID
         var device: UUID
@@ -217,7 +219,7 @@ import Testing
     }
 }
 
-/// The table as it is, in the model's words.
+/// Reads the tables in the model's types.
 private enum StoredRow {
     static func all(_ store: RegistrationStore) async throws -> [AppID: [UUID: RegistryModel.Row]] {
         var all: [AppID: [UUID: RegistryModel.Row]] = [:]
@@ -242,7 +244,7 @@ private enum StoredRow {
         return all
     }
 
-    /// Up to which moment pushes to each device are revoked.
+    /// The registration time up to which pushes to each device are revoked.
     static func revoked(_ pool: PostgresPool) async throws -> [AppID: [UUID: Timestamp]] {
         var all: [AppID: [UUID: Timestamp]] = [:]
         let query: SQL = """
@@ -256,7 +258,7 @@ private enum StoredRow {
         return all
     }
 
-    /// The last word about each membership.
+    /// The last change of each membership.
     static func words(_ pool: PostgresPool) async throws -> [AppID: [RegistryModel.Membership: RegistryModel.Word]] {
         var all: [AppID: [RegistryModel.Membership: RegistryModel.Word]] = [:]
         for row in try await pool.query("SELECT * FROM registry.membership") {
@@ -270,7 +272,7 @@ private enum StoredRow {
         return all
     }
 
-    /// What was announced of each registration as it changed, in order.
+    /// The events of each registration, in order.
     static func announced(_ pool: PostgresPool) async throws -> [AppID: [UUID: [RegistryModel.Announced]]] {
         var all: [AppID: [UUID: [RegistryModel.Announced]]] = [:]
         let changes: SQL = """
@@ -281,7 +283,7 @@ private enum StoredRow {
             let device = try row.decode(UUID.self, at: "device_id")
             all[try row.decode(AppID.self, at: "app"), default: [:]][device, default: []].append(
                 RegistryModel.Announced(
-                    device: device, user: try row.decode(at: "user_id"), past: try row.decode(at: "past")))
+                    device: device, user: try row.decode(at: "user_id"), change: try row.decode(at: "past")))
         }
         return all
     }

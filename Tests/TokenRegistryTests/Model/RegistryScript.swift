@@ -4,19 +4,19 @@ import TestSupport
 
 @testable import TokenRegistry
 
-/// One random operation on one app's registrations and memberships; few users, tokens, installations and groups, so that
-/// they meet.
+/// A random operation on one app's registrations and memberships. Few users, tokens, installations and groups exist, so
+/// that operations collide.
 enum RegistryOperation {
-    case register([Claim])
-    case unregister(Claim)
+    case register([RegistrationRequest])
+    case unregister(RegistrationRequest)
     case deactivate(UUID, since: Timestamp)
     case correct(UUID, to: ProviderEnvironment)
     case erase(UserID, at: Timestamp)
     case change([MembershipChange])
-    case replace(InstallationID, UserID, [Claim])
+    case replace(InstallationID, UserID, [RegistrationRequest])
     case leave(InstallationID, UserID)
 
-    /// - Parameter now: the sequence's own clock; what comes late is of up to a hundred days before.
+    /// - Parameter now: the sequence's time. Late operations are up to a hundred days older.
     static func random(app: AppID, now: Timestamp, using random: inout SplitMix) -> RegistryOperation {
         switch Int.random(in: 0..<22, using: &random) {
         case 0..<8:
@@ -40,12 +40,12 @@ enum RegistryOperation {
         }
     }
 
-    /// As an app says at its launch what it has: no token twice, and one of each kind and scope.
+    /// An installation's registrations as an app sends them at launch: no repeated token, or kind and scope.
     private static func replacement(
         _ app: AppID, _ now: Timestamp, _ random: inout SplitMix
     ) -> RegistryOperation {
         let (user, installation) = (user(&random), installation(&random))
-        var claims: [Claim] = []
+        var claims: [RegistrationRequest] = []
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             var claim = claim(app, now, &random)
             (claim.user, claim.installation, claim.at) = (user, installation, now)
@@ -66,7 +66,7 @@ enum RegistryOperation {
         UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!
     }
 
-    /// The words of a topic and a tag are the same: only their kinds tell them apart.
+    /// Topics and tags have the same names; only their kind differs.
     private static func change(_ now: Timestamp, _ random: inout SplitMix) -> MembershipChange {
         let group: UserGroup =
             [.topic(GroupName(rawValue: "t")!), .topic(GroupName(rawValue: "u")!), .tag(GroupName(rawValue: "t")!)]
@@ -76,11 +76,11 @@ enum RegistryOperation {
             at: late(now, &random))
     }
 
-    private static func claim(_ app: AppID, _ now: Timestamp, _ random: inout SplitMix) -> Claim {
+    private static func claim(_ app: AppID, _ now: Timestamp, _ random: inout SplitMix) -> RegistrationRequest {
         let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid, .fcmWeb]
             .randomElement(using: &random)!
         let installation = ["i1", "i2", nil, nil].randomElement(using: &random)!
-        return Claim(
+        return RegistrationRequest(
             app: app, user: user(&random), provider: kind.provider,
             environment: [.production, .development].randomElement(using: &random)!,
             token: DeviceToken(secret: ["01", "02", "03"].randomElement(using: &random)!), kind: kind,

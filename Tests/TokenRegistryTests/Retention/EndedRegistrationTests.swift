@@ -1,24 +1,24 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// Registrations that ended are kept for as long as something may still come that they hold against.
+/// Ended registrations are kept as long as late messages may refer to them.
 @Suite(.timeLimit(.minutes(2))) struct EndedRegistrationTests {
     typealias Fixture = StoreFixture
     typealias R = RetentionFixture
 
-    private static func word(_ claim: Claim) -> Invalidation {
+    private static func word(_ claim: RegistrationRequest) -> Invalidation {
         Invalidation(app: Fixture.app, device: claim.device, notRegisteredSince: .now, reason: "Unregistered")
     }
 
-    @Test func `whatever it ended by, it goes after the term, and nothing younger, active or erased`() async throws {
+    @Test func `old ended registrations are deleted; younger, active and erased ones stay`() async throws {
         try await Fixture.withStore(devicesPerUser: 3) { store, pool in
             for (user, days) in [("old", 91), ("new", 89)] {
-                func claim(_ token: String, on installation: String? = nil) -> Claim {
+                func claim(_ token: String, on installation: String? = nil) -> RegistrationRequest {
                     Fixture.claim(user, "\(user)-\(token)", on: installation)
                 }
                 try await store.register([claim("left"), claim("refused"), claim("before", on: "\(user)-phone")])
@@ -43,18 +43,18 @@ import Testing
             #expect(
                 try await R.tokens(pool) == ["erased erased"] + left + ["old-more-1", "old-more-2", "old-more-3"])
             #expect(try await R.sweep(pool) == 0)
-            // What was seen long ago and is active is flagged; nothing else is told.
+            // An old active registration is flagged; there are no other events.
             #expect(Set(try await R.announced(pool).dropFirst(announced.count)) == ["stale"])
         }
     }
 
-    @Test func `a term of the operator's own counts from the last word about it`() async throws {
+    @Test func `the configured retention counts from the end's last change`() async throws {
         try await Fixture.withStore { store, pool in
             let claims = ["01", "02"].map { Fixture.claim("a", $0) }
             try await store.register(claims)
             try await store.unregister(claims)
             try await R.age(claims, days: 50, pool)
-            // A second sign-out moved the moment that the end is about.
+            // A second sign-out changed the time of the end.
             try await pool.execute(
                 "UPDATE registry.registration SET ended_at = \(R.ago(35)) WHERE device_id = \(claims[0].device)")
             let terms = RetentionTerms(ended: .seconds(86_400 * 40), records: .seconds(86_400 * 40))
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `words that come after it has gone change nothing and tell nobody; it begins anew once`() async throws {
+    @Test func `messages after the deletion change nothing, and a registration starts anew`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("a", "01", on: "phone")
             try await store.register([claim])
@@ -78,7 +78,7 @@ import Testing
             #expect(try await store.deactivate(claim.device, of: Fixture.app) == nil)
             try await store.unregister([claim])
             #expect(try await R.announced(pool) == announced)
-            // Which is noted, as of a device that nobody has heard of, and ages again.
+            // The sign-out is stored, as for an unknown device, and ages again.
             #expect(try await R.sweep(pool) == 0)
             try await store.register([claim])
             #expect(try await store.tokens(of: "a") == ["01"])
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `where a registration was moved to is known for as long as that is`() async throws {
+    @Test func `a moved registration is kept as long as its successor`() async throws {
         try await Fixture.withStore { store, pool in
             let wrong = Fixture.claim("a", "01", on: "phone")
             let right = Fixture.claim("a", "01", environment: .development, on: "phone")
@@ -95,7 +95,7 @@ import Testing
             try await R.age([wrong], days: 300, since: 301, pool)
             #expect(try await R.sweep(pool) == 0)
             #expect(try await store.register([wrong]) == [right.device])
-            // Signed out under the wrong environment too, which is held against what comes late.
+            // A sign-out under the wrong environment also rejects late registrations.
             try await store.unregister([wrong])
             #expect(try await R.sweep(pool) == 0)
             let late = Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-3600))
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a campaign under way finds by the old token who is meant, however long it takes`() async throws {
+    @Test func `a running campaign keeps replaced tokens of its audience`() async throws {
         try await Fixture.withStore { store, pool in
             let (old, new) = (Fixture.claim("a", "01", on: "phone"), Fixture.claim("a", "02", on: "phone"))
             let elsewhere = Fixture.claim("a", "03", app: AppID(rawValue: "hide-and-seek")!, on: "phone")
@@ -120,7 +120,7 @@ import Testing
             try await store.register([later])
             try await R.age([old, new, elsewhere, later], days: 95, since: 120, pool)
             try await pool.execute("UPDATE registry.campaign SET cut_off = \(R.ago(100)), created_at = \(R.ago(100))")
-            // Another app's campaign holds nothing.
+            // Another app's campaign keeps nothing.
             #expect(try await R.sweep(pool) == 1)
             #expect(try await R.tokens(pool) == ["01", "02", "04"])
             let campaign = try #require(try await campaigns.campaign(AudienceFixture.campaign))
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `the service may delete what ended a month ago, and nothing else, whatever it asks for`() async throws {
+    @Test func `the service's role can delete registrations that ended a month ago, and no others`() async throws {
         try await Fixture.withStore { store, pool in
             let claims = ["01", "02", "03", "04"].map { Fixture.claim("a", $0) }
             try await store.register(claims)

@@ -2,8 +2,8 @@ import Foundation
 import Logging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 1000])
-    func `who left a group long ago is forgotten, and who is in it or left lately is not`(step: Int) async throws {
+    func `memberships that ended long ago are deleted, and current and recent ones stay`(step: Int) async throws {
         try await Fixture.withStore { _, pool in
             let memberships = MembershipStore(pool)
             let other = AppID(rawValue: "hide-and-seek")!
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `the place that the walk has come to names nobody who was erased`() async throws {
+    @Test func `the walk's stored position has no erased user`() async throws {
         try await Fixture.withStore { store, pool in
             let group = UserGroup.topic(A.name("t"))
             try await MembershipStore(pool).apply(["a", "b", "c", "d"].map { A.member($0, group) })
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// A campaign to a list, its one range with a lease of its last step.
+    /// Inserts a campaign to a list, with one range whose last step has a lease.
     private static func campaign(
         _ rule: String, _ state: String, created: Int, finished: Int? = nil, step: Int? = nil, next: Int? = nil,
         _ pool: PostgresPool
@@ -92,7 +92,7 @@ import Testing
         return id
     }
 
-    @Test func `campaigns go long after they are over, and those that stand still for as long are over`() async throws {
+    @Test func `old ended campaigns are deleted, and inactive ones expire`() async throws {
         try await Fixture.withStore { _, pool in
             let old = try await Self.campaign("old", "done", created: 410, finished: 401, pool)
             _ = try await Self.campaign("older", "cancelled", created: 900, finished: 800, pool)
@@ -107,7 +107,7 @@ import Testing
             let records = try await R.walk(HistoryStore(pool)).records
             #expect((records.campaigns, records.imports) == (2, 0))
             #expect(Set(records.expired) == stuck && records.expired.count == 3)
-            try await CampaignStore(pool).forgetLists()
+            try await CampaignStore(pool).deleteEndedLists()
             let left: [String] = try await pool.query(
                 """
                 SELECT rule || ' ' || state || ' ' || (SELECT count(*) FROM registry.campaign_member m WHERE m.campaign = id)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `a cursor of a campaign that is not known any more has no meaning`() async throws {
+    @Test func `a cursor of a deleted campaign is void`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01")])
             let campaigns = CampaignStore(pool)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `campaigns go a step at a time, the oldest first, and none that is younger than a month`() async throws {
+    @Test func `campaigns are deleted in steps, oldest first, and none within a month`() async throws {
         try await Fixture.withStore { _, pool in
             var ids: [UUID] = []
             for finished in [500, 450, 401, 31, 29] {
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `imports are known for as long as campaigns, finished or not`() async throws {
+    @Test func `imports are kept as long as campaigns, finished or not`() async throws {
         try await Fixture.withStore { _, pool in
             for (name, started, finished) in [
                 ("old", 500, 401), ("new", 500, 399), ("begun", 399, nil), ("left", 401, nil),
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func `one process takes a step at a time, and rests at the end of the walk`() async throws {
+    @Test func `one process runs a step at a time, and rests at the end of the walk`() async throws {
         try await Fixture.withStore { _, pool in
             let sweeper = HistorySweeper(
                 store: HistoryStore(pool, step: 1), now: { .now }, logger: Logger(label: "tests.registry"))

@@ -1,20 +1,19 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// What ended long ago.
+/// Registrations that ended long ago.
 enum RetentionFixture {
     typealias Fixture = StoreFixture
 
     static func ago(_ days: Int) -> Date { Date().addingTimeInterval(-86_400 * Double(days)) }
 
-    /// Makes what happened to a registration so many days older, unannounced: the moments of its end, and, when `since` is
-    /// given, that of its registration too.
-    static func age(_ claims: [Claim], days: Int, since: Int? = nil, _ pool: PostgresPool) async throws {
+    /// Moves a registration's end into the past without an event; with `since`, also its registration time.
+    static func age(_ claims: [RegistrationRequest], days: Int, since: Int? = nil, _ pool: PostgresPool) async throws {
         try await pool.transaction { transaction in
             try await transaction.execute("SET LOCAL session_replication_role = replica")
             try await transaction.execute(
@@ -27,10 +26,10 @@ enum RetentionFixture {
         }
     }
 
-    /// Steps to the end of the table.
+    /// Sweeps to the end of the table.
     ///
-    /// - Parameter now: as of when; of the moment of each step when absent.
-    /// - Returns: how many registrations were deleted.
+    /// - Parameter now: the time of all steps; `nil`: the current time of each.
+    /// - Returns: the number of deleted registrations.
     @discardableResult
     static func sweep(_ pool: PostgresPool, step: Int = 2, now: Timestamp? = nil) async throws -> Int {
         let store = SweepStore(pool, step: step)
@@ -44,14 +43,14 @@ enum RetentionFixture {
         }
     }
 
-    /// To the end of a walk through what is kept besides registrations, of which nobody else makes a step.
+    /// Walks to the end of the memberships and records. No other process may run steps.
     static func walk(
         _ store: HistoryStore, now: Timestamp? = nil
     ) async throws -> (memberships: Int, records: HistoryStore.Records) {
         var sum = 0
         while true {
             switch try await store.advance(now: now ?? .now) {
-            case .elsewhere: Issue.record("nobody else is at it")
+            case .elsewhere: Issue.record("no other process runs a step")
             case .more(let count): sum += count
             case .finished(let count, let records): return (sum + count, records)
             }
@@ -68,7 +67,7 @@ enum RetentionFixture {
     }
 
     /// Waits until a transaction of this database waits for a lock.
-    static func someoneWaits(_ pool: PostgresPool) async throws {
+    static func waitForBlockedTransaction(_ pool: PostgresPool) async throws {
         try await eventually("a transaction that waits for another") {
             try await pool.query(
                 """

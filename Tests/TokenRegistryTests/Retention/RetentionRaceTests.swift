@@ -1,17 +1,17 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenRegistry
 
-/// What comes back while it is being deleted stays, in whichever order the two come.
+/// Rows revived during their deletion stay, in either order.
 @Suite(.timeLimit(.minutes(3))) struct RetentionRaceTests {
     typealias Fixture = StoreFixture
     typealias R = RetentionFixture
 
-    /// Runs `meanwhile` after `first`, in the middle of whose transaction it comes.
+    /// Runs `meanwhile` within the transaction of `first`.
     private static func during<Result: Sendable>(
         _ pool: PostgresPool, _ first: @escaping @Sendable (PostgresTransaction) async throws -> Void,
         meanwhile: () async throws -> Result
@@ -36,13 +36,15 @@ import Testing
         }
     }
 
-    private static func ended(_ claims: [Claim], _ store: RegistrationStore, _ pool: PostgresPool) async throws {
+    private static func ended(_ claims: [RegistrationRequest], _ store: RegistrationStore, _ pool: PostgresPool)
+        async throws
+    {
         try await store.register(claims)
         try await store.unregister(claims)
         try await R.age(claims, days: 100, pool)
     }
 
-    @Test func `a registration that is coming back is left alone, and not waited for`() async throws {
+    @Test func `a registration being revived is skipped without waiting`() async throws {
         try await Fixture.withStore { store, pool in
             let claims = ["01", "02", "03"].map { Fixture.claim("a", $0) }
             try await Self.ended(claims, store, pool)
@@ -58,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a registration that comes while the old one is being deleted is a new one`() async throws {
+    @Test func `a registration made during the deletion of the old one is new`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("a", "01")
             try await Self.ended([claim], store, pool)
@@ -70,7 +72,7 @@ import Testing
                 #expect(try gone.single(Int.self) == 1)
             } meanwhile: {
                 let registration = Task { try await store.register([claim]) }
-                try await R.someoneWaits(pool)
+                try await R.waitForBlockedTransaction(pool)
                 return registration
             }
             let taken = try await registration.value
@@ -80,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `many come back while many are deleted, and none of them is lost`() async throws {
+    @Test func `concurrent revivals and deletions lose no registration`() async throws {
         try await Fixture.withStore { store, pool in
             for round in 0..<10 {
                 let claims = (0..<40).map { Fixture.claim("u\(round)-\($0)", String(format: "%02x%04x", $0, round)) }
@@ -105,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `who joins again while they are taken off stays`() async throws {
+    @Test func `a user who rejoins during the deletion stays a member`() async throws {
         try await Fixture.withStore { _, pool in
             let memberships = MembershipStore(pool)
             let group = UserGroup.topic(AudienceFixture.name("t"))

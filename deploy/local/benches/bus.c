@@ -1,14 +1,14 @@
-/* The broker seen by the barest client there is: librabbitmq and nothing on top.
+/* A minimal broker client: librabbitmq without further layers.
  *
- *   bus load  URL EXCHANGE KEY TEMPLATE FIRST COUNT          publishes, confirmed; tells how long that took
+ *   bus load  URL EXCHANGE KEY TEMPLATE FIRST COUNT          publishes with confirms; prints the duration
  *   bus floor URL QUEUE EXCHANGE KEY RESULT FIRST COUNT PREFETCH
- *             consume, publish a result, await its confirm, acknowledge; tells too how long each delivery took
+ *             consumes, publishes a result, waits for its confirm, acknowledges; also prints the delays
  *   bus count URL QUEUE                                      empties a queue and counts the outcomes in it
  *   bus pace  URL EXCHANGE KEY TEMPLATE QUEUE FIRST RATE SECONDS
- *             publishes at a steady rate, and tells when the outcome of each was there for a consumer of QUEUE
+ *             publishes at a steady rate, and prints the delays until a consumer of QUEUE gets each outcome
  *
- * TEMPLATE is a file; "@@@@@@@@@@@@" in it becomes the message's number in hexadecimal. An outcome is known by MARK and
- * that number behind it. One line of JSON goes to standard output. */
+ * TEMPLATE is a file; "@@@@@@@@@@@@" in it is replaced by the message's number in hexadecimal. An outcome is identified by
+ * MARK followed by that number. Prints one line of JSON. */
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
 #include <math.h>
@@ -54,7 +54,7 @@ static double cpu(void) {
 
 static amqp_connection_state_t dial(char *url) {
   struct amqp_connection_info info;
-  char *copy = strdup(url); /* it is cut up, and the pieces stay in use */
+  char *copy = strdup(url); /* split in place; the parts stay in use */
   check(amqp_parse_url(copy, &info), "the URL cannot be read");
   amqp_connection_state_t bus = amqp_new_connection();
   amqp_socket_t *socket = amqp_tcp_socket_new(bus);
@@ -71,7 +71,7 @@ static void hang_up(amqp_connection_state_t bus) {
   amqp_destroy_connection(bus);
 }
 
-/* Messages that differ in their number only. */
+/* Messages that differ only in their number. */
 struct message {
   char *text;
   size_t size;
@@ -111,7 +111,7 @@ static void publish(amqp_connection_state_t bus, const char *exchange, const cha
         "cannot publish");
 }
 
-/* Confirms come singly, in runs and out of order: what counts is up to where there is no gap. */
+/* Confirms arrive singly, in groups and out of order; counts up to the first gap. */
 struct confirms {
   unsigned char *seen;
   unsigned long through, limit;
@@ -130,7 +130,7 @@ static void confirm(struct confirms *c, amqp_basic_ack_t *ack) {
   while (c->through < c->limit && c->seen[c->through + 1]) c->through++;
 }
 
-/* Reads one frame, and handles it unless it begins a delivery. Returns 1 with `delivery` filled for one. */
+/* Reads and handles one frame. Returns 1 and fills `delivery` if it starts a delivery. */
 static int take(amqp_connection_state_t bus, struct confirms *confirms, amqp_message_t *delivery) {
   amqp_frame_t frame;
   check(amqp_simple_wait_frame(bus, &frame), "the connection ended");
@@ -181,7 +181,7 @@ static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return x < y ? -1 : x > y;
 }
-/* Sorts waits in milliseconds, and gives the one that a share of them is below. */
+/* Sorts delays in milliseconds and returns a quantile. */
 static double quantile(double *waits, unsigned long count, double share) {
   qsort(waits, count, sizeof *waits, by_value);
   return waits[(unsigned long)floor(count * share)];
@@ -192,7 +192,7 @@ static void stand_on_floor(char **a) {
   struct message result = read_template(a[4]);
   unsigned long first = strtoul(a[5], NULL, 10), count = strtoul(a[6], NULL, 10), sent = 0, acknowledged = 0;
   struct confirms confirms = expect_confirms(bus, count);
-  double *waits = calloc(count, sizeof *waits); /* when it came, and then how long it took */
+  double *waits = calloc(count, sizeof *waits); /* first the arrival time, then the delay */
   consume(bus, a[1], atoi(a[7]), 0);
   double start = now(), before = cpu();
   while (acknowledged < count) {
@@ -202,7 +202,7 @@ static void stand_on_floor(char **a) {
       publish(bus, a[2], a[3], number(&result, first + sent++));
       amqp_destroy_message(&delivery);
     }
-    /* Delivery tags and publish numbers run in step: each delivery makes one publish. */
+    /* Delivery tags equal publish numbers: each delivery causes one publish. */
     if (confirms.through - acknowledged >= 64 || (confirms.through > acknowledged && nothing_waits(bus))) {
       double instant = now();
       for (; acknowledged < confirms.through; acknowledged++)
@@ -212,7 +212,7 @@ static void stand_on_floor(char **a) {
     amqp_maybe_release_buffers(bus);
   }
   double seconds = now() - start, used = cpu() - before;
-  /* The first tenth warms up. */
+  /* The first tenth is warm-up. */
   double *warm = waits + count / 10;
   unsigned long n = count - count / 10;
   printf("{\"messages\": %lu, \"seconds\": %.6f, \"cpu\": %.6f, \"p50\": %.3f, \"p99\": %.3f}\n", count, seconds, used,
@@ -220,7 +220,7 @@ static void stand_on_floor(char **a) {
   hang_up(bus);
 }
 
-/* Calls `found`, if it is given, with the number behind each `mark` in a body, and returns how many there are. */
+/* Calls `found`, if given, with the number after each `mark` in a body. Returns the count. */
 static unsigned long scan(amqp_bytes_t body, const char *mark, void (*found)(unsigned long number)) {
   unsigned long count = 0;
   const char *at = body.bytes, *end = at + body.len;
@@ -235,7 +235,7 @@ static unsigned long scan(amqp_bytes_t body, const char *mark, void (*found)(uns
   return count;
 }
 
-static unsigned char *answered; /* how often, by number; saturates */
+static unsigned char *answered; /* outcomes by number; saturates */
 static unsigned long most_numbers = 1UL << 24, repeated, strangers;
 static void tick(unsigned long n) {
   if (n >= most_numbers) strangers++;
@@ -319,7 +319,7 @@ static void pace(char **a) {
   double published = now() - start;
   pthread_join(listener, NULL);
   (void)confirms;
-  /* The first tenth warms up: connections, caches. */
+  /* The first tenth is warm-up: connections, caches. */
   unsigned long skipped = paced_count / 10, n = paced_count - skipped;
   double *waits = malloc(n * sizeof *waits);
   for (unsigned long i = 0; i < n; i++) waits[i] = (taken_at[skipped + i] - sent_at[skipped + i]) * 1000;
@@ -342,5 +342,5 @@ int main(int argc, char **argv) {
       return 0;
     }
   }
-  die("usage: bus load|floor|count|pace ARGUMENTS, as the top of bus.c tells");
+  die("usage: bus load|floor|count|pace ARGUMENTS, see the top of bus.c");
 }

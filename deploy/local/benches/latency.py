@@ -1,4 +1,4 @@
-"""From a publisher's publish to the provider's door: p50, p99 and the worst, at a steady rate of chat events."""
+"""Latency from a publisher to the provider: p50, p99 and maximum at a steady rate of chat events."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ PORT_BASE = 18820
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--state", required=True)
-    arguments.add_argument("--rate", type=float, default=50, help="events a second")
+    arguments.add_argument("--rate", type=float, default=50, help="events per second")
     arguments.add_argument("--seconds", type=float, default=30)
     options = arguments.parse_args()
 
@@ -32,7 +32,7 @@ def measure(stack: Stack, options) -> None:
     token = "be" * 32
     status, answer = stack.register("family-portal", "bench-reader", token)
     assert status == 200, answer
-    # The first pushes pay for connections and caches; they are not what a steady stream costs.
+    # Warm-up: connections and caches.
     publish(stack, "warm", 50, options.rate)
     stack.forget_requests()
     count = int(options.rate * options.seconds)
@@ -51,13 +51,13 @@ def measure(stack: Stack, options) -> None:
     figures = Figures("latency")
     figures.add("p50 from publish to simulator", delays[len(delays) // 2], "ms")
     figures.add("p99 from publish to simulator", delays[int(len(delays) * 0.99)], "ms", at_most=250)
-    figures.add("the slowest from publish to simulator", delays[-1], "ms")
+    figures.add("maximum from publish to simulator", delays[-1], "ms")
     figures.add("events without a push", count - len(delays), "events", at_most=0)
     figures.table()
 
 
 def publish(stack: Stack, run: str, count: int, rate: float) -> dict[str, float]:
-    """Publishes at the rate, one confirmed event after the other; when each was handed over, by its message id."""
+    """Publishes events one by one at the rate, each confirmed. Returns the publish times by message id."""
     sent: dict[str, float] = {}
     body = json.loads((pathlib.Path(__file__).parents[1] / "demo" / "chat-message-created.json").read_text())
     with stack.channel() as channel:

@@ -1,7 +1,7 @@
-"""The senders' small steps, by the instructions each takes: a measure that no other program on the machine disturbs.
+"""Instructions of the senders' small operations, a measure independent of other programs on the machine.
 
-Bounds are a tenth above what was counted last; whoever makes a step cheaper lowers its bound. Counted with Debian 12's
-libraries and Swift 6.3: other versions count otherwise.
+Bounds are a tenth above the last count; lower them after an improvement. Counted with Debian 12's libraries and Swift
+6.3; other versions differ.
 """
 # Builds: MicroBench
 
@@ -14,7 +14,7 @@ import subprocess
 from bench_figures import Figures
 from local_stack import ROOT
 
-# Instructions for each time, or for each target where a push has a hundred.
+# Instructions per operation, or per target for pushes with a hundred.
 BOUNDS = {
     "decode-push": 14_100,
     "decode-push-of-100": 2_300,
@@ -31,20 +31,20 @@ BOUNDS = {
     "seal-token": 61_500,
     "open-token": 17_600,
 }
-# What a process costs before it does anything drops out between two runs.
+# The difference of two runs excludes the process's startup.
 FEW, MANY = 200, 1200
-# Pushes after which the stage remembers as many as it may, and four times as many.
+# The number of pushes that fills the stage's caches, and four times that number.
 FIRST, FOURTH = 60_000, 240_000
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--state", required=True)
-    arguments.add_argument("--only", choices=sorted(BOUNDS), help="one step")
+    arguments.add_argument("--only", choices=sorted(BOUNDS), help="only this operation")
     options = arguments.parse_args()
     state = pathlib.Path(options.state).parent / "micro"
     state.mkdir(parents=True, exist_ok=True)
-    # Valgrind 3.19 does not read Swift's debug information.
+    # Valgrind 3.19 cannot read Swift's debug information.
     program = state / "MicroBench"
     subprocess.run(["objcopy", "--strip-debug", ROOT / ".build/release/MicroBench", program], check=True)
 
@@ -72,7 +72,7 @@ def counted(program: pathlib.Path, case: str, times: int) -> int:
 
 
 def peak_memory(program: pathlib.Path, pushes: int) -> float:
-    """In MB, of one run of the stage."""
+    """In MB, for one run of the stage."""
     process = subprocess.Popen([program, "stage", str(pushes)])
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

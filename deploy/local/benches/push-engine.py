@@ -1,4 +1,6 @@
-"""Our HTTP/2 client against h2load: one core each, the same provider, turn by turn; ratios of one round, medians of all."""
+"""Compares our HTTP/2 client with h2load: one core each, the same provider, alternating. Reports medians of per-round
+ratios.
+"""
 # Builds: PushEngineBench
 
 import argparse
@@ -21,10 +23,10 @@ def main() -> None:
     arguments.add_argument("--requests", type=int, default=500_000)
     arguments.add_argument("--rounds", type=int, default=7)
     arguments.add_argument("--connections", type=int, default=2)
-    arguments.add_argument("--streams", type=int, default=100, help="open at once on a connection")
+    arguments.add_argument("--streams", type=int, default=100, help="concurrent streams per connection")
     options = arguments.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
-        raise SystemExit("error: this bench wants two cores, one for the provider and one for the client")
+        raise SystemExit("error: this bench needs two cores, for the provider and the client")
 
     state = pathlib.Path(options.state).parent / "push-engine"
     with Provider(state, core=CORE_OF_THE_PROVIDER).running() as provider:
@@ -40,7 +42,7 @@ def a_round(provider: Provider, options) -> dict:
         CORE_OF_THE_CLIENT,
     )
     ours = json.loads(spent.output)
-    # Both sides pay for their start: h2load's CPU is that of its whole process, so ours is too.
+    # Includes the startup, as for h2load: the CPU time of the whole process.
     ours["cpu"] = spent.cpu * 1e6 / options.requests
     print(f"    ours {ours['rate']:9.0f}/s {ours['cpu']:5.2f} µs   h2load {limit.rate:9.0f}/s {limit.cpu:5.2f} µs",
           file=sys.stderr)

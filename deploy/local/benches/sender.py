@@ -1,7 +1,7 @@
-"""A sender's whole way: a broker's queue, the sender, a provider, the outcomes back on the broker; all on this machine.
+"""A sender's complete path on one machine: the broker's queue, the sender, a provider, and outcomes on the broker.
 
-Beside it, in the same run: h2load as the limit of the provider's side, and a bare librabbitmq loop (benches/bus.c) as
-the floor of the broker's side. The floor and the sender have the same queues and the same number of messages.
+Compared in the same run with h2load as the limit of the provider's side, and with a plain librabbitmq loop
+(benches/bus.c) as the floor of the broker's side. Floor and sender use the same queues and number of messages.
 """
 # Builds: pushctl apns-sender fcm-sender
 # Needs: bus
@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from bench_bus import HOLE, Bus, Histogram, Pushes, Sample, Sender
+from bench_bus import PLACEHOLDER, Bus, Histogram, Pushes, Sample, Sender
 from bench_figures import Figures
 from bench_provider import Provider, h2load
 from local_stack import eventually
@@ -24,11 +24,10 @@ CORE_OF_H2LOAD, CORE_OF_ITS_PROVIDER = 1, 0
 DELIVERY_TO_ACK = "heliograph_delivery_to_ack_seconds"
 HANDLE = "heliograph_handle_seconds"
 STREAMS_OPEN = "heliograph_push_streams_open"
-PREFETCH = 500  # as a sender's of an interactive queue
+PREFETCH = 500  # of a sender's interactive queue
 IN_FLIGHT = 5000
 QUEUED = 100_000
-# While memory is watched: whose queues are full, and the targets of a push. All that is fetched is in flight, and that is
-# what is wanted.
+# For the memory measurement: the apps with full queues, and the targets of a push. All prefetched pushes are in flight.
 FULL = {"apns": (["family-portal", "hide-and-seek"], 6), "fcm": (["family-portal"], 12)}
 
 
@@ -36,15 +35,15 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--state", required=True)
     arguments.add_argument("--provider", choices=["apns", "fcm"], default="apns")
-    arguments.add_argument("--pushes", type=int, default=300_000, help="of one target each, in a round")
-    arguments.add_argument("--notifications", type=int, default=500_000, help="of 100 targets a push, in a round")
+    arguments.add_argument("--pushes", type=int, default=300_000, help="per round, with one target each")
+    arguments.add_argument("--notifications", type=int, default=500_000, help="per round, with 100 targets per push")
     arguments.add_argument("--rounds", type=int, default=3)
-    arguments.add_argument("--seconds", type=float, default=20, help="of the steady stream whose delays are measured, in a round")
-    arguments.add_argument("--minutes", type=float, default=2, help="of the watch over memory; 0 leaves it out")
-    arguments.add_argument("--only", choices=["rates", "delays", "memory"], help="one part; delays without rates need --halves")
+    arguments.add_argument("--seconds", type=float, default=20, help="duration of a steady stream, per round")
+    arguments.add_argument("--minutes", type=float, default=2, help="duration of the memory measurement; 0 skips it")
+    arguments.add_argument("--only", choices=["rates", "delays", "memory"], help="only this part; delays needs --halves")
     arguments.add_argument(
         "--halves", type=float, nargs=2, metavar=("ONE", "HUNDRED"),
-        help="notifications a second of the steady streams with 1 and 100 targets a push, instead of half of what was reached")
+        help="notifications per second of the steady streams with 1 and 100 targets per push; default: half of the measured rates")
     options = arguments.parse_args()
     if options.only == "delays" and not options.halves:
         arguments.error("--only delays needs --halves")
@@ -57,7 +56,7 @@ def main() -> None:
 
 @dataclass
 class Run:
-    """Notifications a second, and microseconds of the sender's CPU for each."""
+    """Notifications per second, and CPU microseconds of the sender for each."""
 
     rate: float
     cpu: float
@@ -89,7 +88,7 @@ class Bench:
         self.figures.finish(self.state)
 
     def rates(self) -> dict[int, float]:
-        """Returns what was reached, in notifications a second, by the targets of a push."""
+        """Returns the rate in notifications per second, by targets per push."""
         folder = self.state / "provider"
         limits, floors, singles, hundreds = [], [], [], []
         for _ in range(self.options.rounds):
@@ -121,22 +120,22 @@ class Bench:
         self.bus.purge(OUTCOMES, OTHER_OUTCOMES, queue)
 
     def floor(self) -> Run:
-        """The same pushes in, a message as long as their outcome out, and nothing in between."""
+        """Consumes the same pushes and publishes a message of the outcome's size for each, without a sender."""
         self.empty()
         self.single.publish(self.options.pushes)
         ran = self.bus.run("floor", *self.floor_between(self.single, 0, self.options.pushes, 1000))
         if self.bus.depth(OUTCOMES) != self.options.pushes or self.bus.depth(self.single.queue) != 0:
-            raise SystemExit("the floor lost messages: it measures nothing")
+            raise SystemExit("the floor lost messages: the measurement is invalid")
         return Run(ran["messages"] / ran["seconds"], ran["cpu"] * 1e6 / ran["messages"])
 
     def floor_between(self, pushes: Pushes, first: int, count: int, prefetch: int) -> list:
-        """The arguments of a floor that takes `count` pushes and answers with outcomes from the number `first` on."""
+        """The arguments of a floor run that consumes `count` pushes and publishes outcomes numbered from `first`."""
         result = self.state / "outcome.json"
         result.write_text(accepted(self.options.provider, pushes.targets))
         return [pushes.queue, "outcomes", f"{self.options.provider}.accepted", result, first, count, prefetch]
 
     def drain(self, provider: Provider, pushes: Pushes, count: int) -> Run:
-        """From the first outcome on the bus to the last, by the length of their queue."""
+        """From the first outcome on the bus to the last, by the depth of their queue."""
         self.empty()
         pushes.publish(count)
         samples: list[tuple[Sample, int]] = []
@@ -151,7 +150,7 @@ class Bench:
         counted = self.bus.run("count", OUTCOMES)
         wanted = count * pushes.targets
         if (counted["outcomes"], counted["numbers"]) != (wanted, count) or self.bus.depth(pushes.queue) != 0:
-            raise SystemExit(f"of {wanted} notifications in {count} pushes there are these outcomes: {counted}, "
+            raise SystemExit(f"of {wanted} notifications in {count} pushes found outcomes: {counted}, "
                              f"{self.bus.depth(OTHER_OUTCOMES)} are not acceptances, "
                              f"and {self.bus.depth(pushes.queue)} pushes remain")
         notifications = wanted * (last[1] - first[1]) / last[1]
@@ -159,7 +158,7 @@ class Bench:
             notifications / (last[0].at - first[0].at), (last[0].cpu - first[0].cpu) * 1e6 / notifications)
 
     def delays(self, provider: Provider, pushes: Pushes, notifications: float) -> None:
-        """Medians of what all rounds had: on a busy machine one stop of everything is a round's whole tail."""
+        """Medians over all rounds: on a busy machine, one pause determines a round's tail."""
         rate, words = notifications / pushes.targets, f"with {pushes.targets} a push, at half of that rate"
         rounds = []
         for _ in range(self.options.rounds):
@@ -168,7 +167,7 @@ class Bench:
             note(f"{pushes.targets} a push, {rate:.0f} pushes/s: p99 from delivery to ack {rounds[-1][0]['p99']:.1f} ms")
         acknowledged, handled, paced, floor = zip(*rounds)
         for figure, ran, bounds in [
-            # With one target the broker and the publisher alone use all of the machine at that rate.
+            # With one target, broker and publisher alone use the whole machine at that rate.
             (f"p99 from delivery to ack {words}", acknowledged, {"at_most": 30} if pushes.targets > 1 else {}),
             (f"of which at the provider {words}", handled, {}),
             (f"the same of the floor {words}", floor, {}),
@@ -181,12 +180,13 @@ class Bench:
                 pushes=statistics.median(each["rate"] for each in paced))
 
     def delays_of_sender(self, provider: Provider, pushes: Pushes, rate: float) -> tuple[dict, dict, dict]:
-        """From delivery to ack, as the sender's connection sees both; how much of it the provider had; and from publish to
-        the moment the outcome is there for a consumer: the same with the broker's work at each end. Milliseconds."""
+        """Delays in milliseconds: from delivery to ack at the sender's connection, the provider's part of it, and from
+        publish to a consumer of the outcome, which adds the broker at both ends.
+        """
         self.empty()
         with Sender(self.name, self.state, provider).running() as sender:
             sender.await_ready()
-            # Connections and caches warm up.
+            # Warm-up: connections and caches.
             pushes.pace(OUTCOMES, rate, self.options.seconds / 10)
             before = [sender.histogram(name) for name in (DELIVERY_TO_ACK, HANDLE)]
             paced = pushes.pace(OUTCOMES, rate, self.options.seconds)
@@ -194,11 +194,11 @@ class Bench:
                 milliseconds(sender.histogram(name) - earlier)
                 for name, earlier in zip((DELIVERY_TO_ACK, HANDLE), before))
         if paced["rate"] < rate * 0.9:
-            raise SystemExit(f"the publisher reached {paced['rate']}/s of {rate:.0f}/s: the delays would mean nothing")
+            raise SystemExit(f"the publisher reached {paced['rate']}/s of {rate:.0f}/s: the delays are invalid")
         return acknowledged, handled, paced
 
     def delays_of_floor(self, pushes: Pushes, rate: float) -> dict:
-        """From delivery to ack of the bare loop: it waits for the broker alone."""
+        """From delivery to ack of the plain loop, which waits only for the broker."""
         self.empty()
         count = int(rate * self.options.seconds)
         with self.bus.running("floor", *self.floor_between(pushes, pushes.published, count, PREFETCH)) as answer:
@@ -206,9 +206,9 @@ class Bench:
             return answer()
 
     def memory(self) -> None:
-        """Resident memory with pushes waiting in the queues and requests waiting for the provider, again and again."""
+        """Resident memory with full queues and many requests in flight, sampled over minutes."""
         self.empty()
-        # As many streams as shall be in flight, and work for them from every queue of this provider.
+        # As many streams as requests in flight, and work from every queue of this provider.
         more = {"APNS_CONNECTIONS": "5"} if self.options.provider == "apns" else {"FCM_CONNECTIONS": "50"}
         apps, targets = FULL[self.options.provider]
         loads = [
@@ -216,7 +216,7 @@ class Bench:
         for pushes in loads:
             self.bus.purge(pushes.queue)
             pushes.publish(QUEUED // len(loads))
-        # Slow enough that loader and provider are far below what they can do.
+        # Slow enough that publisher and provider are far below their limits.
         with Provider(self.state / "provider", delay_ms=1500).running() as provider:
             with Sender(self.name, self.state, provider, **more).running() as sender:
                 sender.await_ready()
@@ -235,7 +235,7 @@ class Bench:
         self.figures.add("requests in flight meanwhile", in_flight, "requests", at_least=IN_FLIGHT * 0.9)
 
     def watch(self, sender: Sender, loads: list[Pushes]) -> list[tuple[Sample, float]]:
-        """Each second: how the sender is, and how many requests it has under way."""
+        """Samples the sender and its open streams every second."""
         samples: list[tuple[Sample, float]] = []
         end = time.monotonic() + self.options.minutes * 60
         while time.monotonic() < end:
@@ -249,7 +249,7 @@ class Bench:
 
 
 def last_growth(samples: list[tuple[Sample, int]]) -> tuple[Sample, int]:
-    """The sample since which the queue of outcomes has not become longer."""
+    """The sample since which the outcome queue has not grown."""
     return next(sample for sample in samples if sample[1] == samples[-1][1])
 
 
@@ -262,12 +262,12 @@ def note(text: str) -> None:
 
 
 def accepted(provider: str, targets: int) -> str:
-    """What a sender says of a push whose targets were all accepted, to the byte but for its ids."""
+    """The outcome message of a fully accepted push, equal to a sender's except for its ids."""
     devices = ",".join(f'"00000003-0000-5000-8000-{number:012x}"' for number in range(targets))
     ids = ",".join(['"00000004-0000-5000-8000-000000000000"'] * targets)
     return (
         f'{{"accepted":{{"at":1767225600123,"devices":[{devices}],"ids":[{ids}],'
-        f'"notifications":["00000001-0000-5000-8000-{HOLE}"]}},'
+        f'"notifications":["00000001-0000-5000-8000-{PLACEHOLDER}"]}},'
         f'"app":"family-portal","environment":"production","lane":"interactive","origin":"{provider}",'
         '"trace":{"causation":"00000002-0000-5000-8000-000000000000","correlation":"bench","id":'
         '"00000005-0000-5000-8000-000000000000"},"type":"heliograph.outcomes","version":2}')

@@ -1,4 +1,4 @@
-"""The bare client of the bus (benches/bus.c), the pushes it publishes, and a sender as a process that is watched."""
+"""The plain bus client (benches/bus.c), generated pushes, and a sender process with its measurements."""
 
 import contextlib
 import json
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import pika
 from local_stack import ROOT
 
-HOLE = "@" * 12
+PLACEHOLDER = "@" * 12
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Bus:
-    """The bench's broker, through a client made of C and nothing else."""
+    """The bench's broker, used through a plain C client."""
 
     def __init__(self, folder: pathlib.Path, url: str):
         self.folder, self.url, self.tool = folder, url, folder / "bus"
@@ -28,9 +28,9 @@ class Bus:
              "-lrabbitmq", "-lpthread", "-lm"],
             check=True,
         )
-        # As pika would: the path of the URL is the virtual host.
+        # Like pika: the path of the URL is the virtual host.
         parameters = pika.URLParameters(url)
-        # Nobody answers heartbeats while a part of the bench runs.
+        # No heartbeats are sent while a part of the bench runs.
         parameters.heartbeat = 0
         self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
@@ -41,7 +41,7 @@ class Bus:
 
     @contextlib.contextmanager
     def running(self, mode: str, *arguments):
-        """Gives what waits for the client's end and returns its line."""
+        """Yields a function that waits for the client to end and returns its output."""
         process = subprocess.Popen(
             [self.tool, mode, self.url, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
@@ -73,7 +73,7 @@ class Bus:
 
 @dataclass
 class Pushes:
-    """Messages for one provider's queue, each to so many users with a device each; no two of them the same."""
+    """Distinct messages for one provider's queue, each to a number of users with one device each."""
 
     bus: Bus
     provider: str
@@ -85,7 +85,7 @@ class Pushes:
 
     def __post_init__(self):
         self.template = self.bus.folder / f"push-{self.key}-{self.targets}.json"
-        # As the registry writes them: members in the order of their names, and no space.
+        # Like the registry: sorted members, no spaces.
         self.template.write_text(json.dumps(self.message(), separators=(",", ":"), sort_keys=True))
 
     @property
@@ -102,7 +102,7 @@ class Pushes:
 
         return {
             "type": "heliograph.push", "version": 2,
-            "trace": {"id": f"00000002-0000-5000-8000-{HOLE}", "correlation": "bench", "causation": "bench"},
+            "trace": {"id": f"00000002-0000-5000-8000-{PLACEHOLDER}", "correlation": "bench", "causation": "bench"},
             "app": self.app, "provider": self.provider, "environment": "production", "lane": self.lane,
             "content": {
                 "title": "New message", "body": "Pat: " + "are you coming tonight? " * 5, "sound": "default",
@@ -112,7 +112,7 @@ class Pushes:
             "expiresAt": 4102444800000,
             "targets": {
                 "badges": [3], "devices": [f"00000003-0000-5000-8000-{number:012x}" for number in range(self.targets)],
-                "notifications": [f"00000001-{number:04x}-5000-8000-{HOLE}" for number in range(self.targets)],
+                "notifications": [f"00000001-{number:04x}-5000-8000-{PLACEHOLDER}" for number in range(self.targets)],
                 "registeredAt": [1767220000000 + number * 977 for number in range(self.targets)],
                 "tokens": [token(number) for number in range(self.targets)],
             },
@@ -137,7 +137,7 @@ class Sample:
 
 @dataclass
 class Histogram:
-    """Observations in buckets, by the upper bound of each, in seconds."""
+    """Counts by bucket, keyed by upper bound in seconds."""
 
     buckets: dict[float, float]
 
@@ -149,7 +149,7 @@ class Histogram:
         return Histogram({bound: n - earlier.buckets.get(bound, 0) for bound, n in self.buckets.items()})
 
     def quantile(self, share: float) -> float:
-        """As Prometheus does it: evenly spread within a bucket, and no more than the last bound."""
+        """Like Prometheus: interpolates within a bucket, up to the last finite bound."""
         below, lower = 0.0, 0.0
         for bound in sorted(self.buckets):
             if below + self.buckets[bound] >= share * self.count:
@@ -161,7 +161,7 @@ class Histogram:
 
 
 class Sender:
-    """A sender's release build, in front of the bench's provider."""
+    """A release build of a sender, connected to the bench's provider."""
 
     def __init__(self, name: str, folder: pathlib.Path, provider, **more: str):
         lines = (folder / f"{name}.env").read_text().splitlines()
@@ -170,7 +170,7 @@ class Sender:
             "APNS_URL": provider.url, "APNS_SANDBOX_URL": provider.url, "FCM_URL": provider.url,
             "FCM_TOKEN_URL": provider.url + "/token", "PROVIDER_CA_FILE": str(provider.certificate),
             "LOG_LEVEL": "warning",
-            # A project's usual quota is less than a sender can do.
+            # The default project quota is below a sender's throughput.
             "FCM_QUOTA": "1000000000",
         } | more
         if name == "apns-sender":
@@ -192,7 +192,7 @@ class Sender:
             self.process.wait(60)
 
     def sample(self) -> Sample:
-        """Now: CPU seconds since the start, and resident memory in MB."""
+        """The current CPU seconds and resident memory in MB."""
         if self.process.poll() is not None:
             raise SystemExit(f"{self.name} ended: see {self.folder}/log/{self.name}.log")
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -205,11 +205,11 @@ class Sender:
             return answer.read().decode().splitlines()
 
     def gauge(self, name: str) -> float:
-        """The sum of all series of a name, as its `/metrics` has them now."""
+        """The current sum of all series with a name in `/metrics`."""
         return sum(float(line.rsplit(" ", 1)[1]) for line in self.metrics() if line.startswith(name + "{"))
 
     def histogram(self, name: str) -> Histogram:
-        """All series of a name, as its `/metrics` has them now."""
+        """The current histogram over all series with a name in `/metrics`."""
         buckets: dict[float, float] = {}
         last: dict[str, float] = {}
         for line in self.metrics():

@@ -1,4 +1,4 @@
-"""How a bench says what it measured: a JSON object a line for programs, a table for people, another for a README."""
+"""Output of a bench: one JSON object per line, a table on standard error, and a table for a README."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ class Figures:
         self, figure: str, value: float, unit: str, at_least: float | None = None, at_most: float | None = None,
         **parts: float,
     ):
-        """`parts` are what a ratio was made of, or what else the value depends on."""
+        """`parts` are the components of a ratio, or other parameters."""
         row = {"bench": self.bench, "figure": figure, "value": round(value, 3), "unit": unit}
         row |= {name: round(part, 3) for name, part in parts.items()}
         if at_least is not None:
@@ -38,17 +38,17 @@ class Figures:
             )
 
     def finish(self, folder: pathlib.Path) -> None:
-        """Shows the table, leaves one for a README in `folder`, and ends the bench with 1 when a figure does not hold."""
+        """Prints the table, writes a README table to `folder`, and exits with 1 if a figure does not hold."""
         self.table()
-        # A bench that takes its stack down has taken the folder away.
+        # The bench may have removed the folder with its stack.
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "measured.md"
         page.write_text("\n".join(self.markdown()) + "\n")
-        print(f"    as a README's table: {page}", file=sys.stderr)
+        print(f"    table for a README: {page}", file=sys.stderr)
         sys.exit(0 if self.hold else 1)
 
     def markdown(self) -> list[str]:
-        lines = ["| figure | measured | wanted |", "|---|---|---|"]
+        lines = ["| value | measured | target |", "|---|---|---|"]
         for row in self.rows:
             measured = f"{row['value']:g} {row['unit']}".removesuffix(" ratio")
             if "ours" in row and "limit" in row:

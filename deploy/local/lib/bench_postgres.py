@@ -1,4 +1,4 @@
-"""What a bench asks of the stack's Postgres, as its administrator."""
+"""Queries and pgbench runs on the stack's Postgres, as its administrator."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from local_stack import Stack
 
 
 def buffers() -> str:
-    """A quarter of the memory, as the Postgres manual would have it (19.4); the tables of a developer's stack need none."""
+    """A quarter of the memory, as the Postgres manual recommends (19.4)."""
     return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // 4 >> 20}MB"
 
 
@@ -21,7 +21,7 @@ def query(stack: Stack, sql: str) -> str:
 
 
 def pgbench(stack: Stack, script: str, clients: int, seconds: int) -> float:
-    """Transactions a second."""
+    """Transactions per second."""
     path = stack.state / "pgbench.sql"
     path.write_text(script)
     done = subprocess.run(

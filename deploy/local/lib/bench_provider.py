@@ -1,4 +1,4 @@
-"""A provider that outruns every client, and the client that is the limit: haproxy and h2load, both Debian's.
+"""A provider faster than every client, and a reference client: haproxy and h2load from Debian.
 
 haproxy waits for each request's body and answers 200 from one thread, over TLS 1.3 with an ECDSA certificate.
 """
@@ -13,7 +13,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-# APNs' answer, FCM's, and that of Google's token endpoint.
+# The responses of APNs, FCM and Google's token endpoint.
 ANSWERS = """
   http-request return status 200 content-type application/json string '{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}' if { path /token }
   http-request return status 200 content-type application/json string '{"name":"projects/bench/messages/1"}' if { path_beg /v1/ }
@@ -39,7 +39,7 @@ frontend provider
 {answers}
 """
 
-# How long an answer takes, as a real provider's does.
+# A delay before each response.
 DELAY = """
 core.register_action("late", {{ "http-req" }}, function(txn) core.msleep({milliseconds}) end, 0)
 """
@@ -62,7 +62,7 @@ def pinned(core: int | None) -> list[str]:
 
 
 class Provider:
-    """haproxy in front of nothing, in a folder of its own."""
+    """haproxy without a backend, in its own folder."""
 
     def __init__(self, folder: pathlib.Path, core: int | None = None, streams: int = 1000, delay_ms: int = 0):
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def accepts(port: int) -> bool:
 
 @dataclass
 class Spent:
-    """What a command printed, and the user and system CPU seconds it took."""
+    """The output of a command, and its user and system CPU seconds."""
 
     output: str
     cpu: float
@@ -133,14 +133,14 @@ def run_measured(command: list, core: int | None = None) -> Spent:
 
 @dataclass
 class Limit:
-    """What h2load reached: requests a second, and CPU microseconds a request."""
+    """h2load's requests per second, and CPU microseconds per request."""
 
     rate: float
     cpu: float
 
 
 def h2load(provider: Provider, requests: int, core: int | None = None) -> Limit:
-    """Two connections with a hundred streams each; every answer must be a 2xx."""
+    """Two connections with a hundred streams each; every response must be 2xx."""
     spent = run_measured(
         ["h2load", "-c", 2, "-m", 100, "-n", requests, "-d", provider.payload, "-H", ":method: POST",
          "-H", "authorization: bearer " + "x" * 180, "-H", "apns-topic: com.example.app",
@@ -152,5 +152,5 @@ def h2load(provider: Provider, requests: int, core: int | None = None) -> Limit:
     rate = re.search(r"finished in .*?, ([\d.]+) req/s", spent.output)
     accepted = re.search(r"status codes: (\d+) 2xx", spent.output)
     if not rate or not accepted or int(accepted[1]) != requests:
-        raise SystemExit(f"h2load was not answered {requests} times:\n{spent.output}")
+        raise SystemExit(f"h2load did not get {requests} 2xx responses:\n{spent.output}")
     return Limit(float(rate[1]), spent.cpu * 1e6 / requests)

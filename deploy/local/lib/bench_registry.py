@@ -1,4 +1,4 @@
-"""The crowd of a registry's bench: its registrations, what is said to it, and what pgbench does in its place."""
+"""The registrations of the registry bench, its requests, and the pgbench equivalents."""
 
 import base64
 import hmac
@@ -27,14 +27,14 @@ def drain_queues(stack: Stack) -> None:
             channel.queue_purge(queue)
 
 
-class Crowd:
-    """Users `user-0`, `user-1`, … with one device each: two of three with APNs, the third with FCM."""
+class RegisteredUsers:
+    """Users `user-0`, `user-1`, … with one device each: two of three on APNs, the third on FCM."""
 
     def __init__(self, stack: Stack):
         self.stack, self.size, self.template = stack, 0, None
 
     def resize(self, size: int) -> None:
-        """Fills by COPY up to `size` registrations; what wrk and pgbench registered besides is taken away."""
+        """Fills the table by COPY up to `size` registrations, after deleting those of wrk and pgbench."""
         url = self.stack.env["DATABASE_URL"]
         begin = time.monotonic()
         rows = f"""
@@ -47,28 +47,28 @@ class Crowd:
         if size > self.size:
             source = subprocess.Popen(["psql", "-Xq", url, "-c", f"COPY ({rows}) TO STDOUT (FORMAT binary)"],
                                       stdout=subprocess.PIPE)
-            # A bulk load announces nothing.
+            # A bulk load publishes no events.
             sink = subprocess.run(
                 ["psql", "-Xq", url, "-v", "ON_ERROR_STOP=1", "-c", "SET session_replication_role = replica", "-c",
                  f"COPY registry.registration ({columns}) FROM STDIN (FORMAT binary)"], stdin=source.stdout, timeout=3600)
             if sink.returncode != 0 or source.wait() != 0:
-                raise SystemExit("the registrations could not be filled in")
+                raise SystemExit("COPY of the registrations failed")
         eventually(lambda: self.is_cleared(size), 60, f"a table of {size} registrations")
-        # What is asked for is how it goes on, not how a cache fills.
+        # The bench measures the steady state, so the caches are filled first.
         query(self.stack, "VACUUM ANALYZE registry.registration; CHECKPOINT; CREATE EXTENSION IF NOT EXISTS pg_prewarm; "
               "SELECT pg_prewarm('registry.registration'), pg_prewarm('registry.registration_of_user')")
         print(f"    {size - self.size:,} registrations by COPY in {time.monotonic() - begin:.0f} s", file=sys.stderr)
         self.size = size
 
     def is_cleared(self, size: int) -> bool:
-        """Again and again, as the last registrations that wrk asked for are stored after it has gone."""
+        """Deletes again if needed: the registry may store wrk's last registrations after wrk has ended."""
         query(self.stack, "DELETE FROM registry.registration WHERE user_id NOT LIKE 'user-%'; TRUNCATE registry.outbox")
         return int(query(self.stack, "SELECT count(*) FROM registry.registration")) == size
 
     # Resolving
 
     def lookups(self, users: int, seconds: int) -> float:
-        """The registry's own lookup of as many users, by pgbench, lookups a second."""
+        """The registry's lookup of this many users, run by pgbench; lookups per second."""
         return pgbench(self.stack, f"""
             \\set start random(0, {self.size - 1})
             SELECT r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
@@ -80,7 +80,7 @@ class Crowd:
             """, clients=4, seconds=seconds)
 
     def notify(self, notifications: int, users: int) -> int:
-        """Publishes notifications in the bulk lane; returns how many pushes they come to."""
+        """Publishes notifications in the bulk lane, and returns the number of resulting pushes."""
         pushes = 0
         with self.stack.channel() as channel:
             for number in range(notifications):
@@ -93,7 +93,7 @@ class Crowd:
     # Registering
 
     def upserts(self, seconds: int) -> float:
-        """The registry's own upsert with its turn, by pgbench with as many clients, in one transaction."""
+        """The registry's upsert with its advisory lock in one transaction, run by pgbench with as many clients."""
         return pgbench(self.stack, f"""
             \\set n random(0, 99999)
             BEGIN;
@@ -109,7 +109,7 @@ class Crowd:
             """, CLIENTS, seconds)
 
     def wrk(self, seconds: int) -> float:
-        """Registrations a second over HTTP, each another token of one user's."""
+        """Registrations per second over HTTP, each a different token of one user."""
         script = self.stack.state / "register.lua"
         bearers = ",".join(f'"{self.bearer(f"w-{number}")}"' for number in range(1000))
         script.write_text("local bearers = {" + bearers + "}" + """
@@ -135,7 +135,7 @@ class Crowd:
         return float(found[1])
 
     def bearer(self, user: str) -> str:
-        """A bearer token as an app's backend would sign it (HS256)."""
+        """A bearer token signed like one of an app's backend (HS256)."""
         def part(data: bytes) -> bytes:
             return base64.urlsafe_b64encode(data).rstrip(b"=")
 
@@ -166,7 +166,7 @@ class Crowd:
         return int(query(self.stack, f"SELECT sum(devices) FROM registry.campaign_range WHERE campaign = '{campaign}'"))
 
     def duration(self, campaign: str) -> float:
-        """Seconds from its message's arrival to its last push."""
+        """Seconds from the notification's arrival to its last push."""
         return float(query(
             self.stack, f"SELECT extract(epoch FROM finished_at - created_at) FROM registry.campaign WHERE id = '{campaign}'"))
 

@@ -1,4 +1,4 @@
-"""The rules of a rules bench, its events, and what pgbench writes in its place."""
+"""The rule files and events of the rules bench, and its pgbench equivalent."""
 
 import json
 import os
@@ -15,20 +15,20 @@ APP = "family-portal"
 EVENTS = f"rules.events.app.{APP}"
 NOTIFICATIONS = {lane: f"token-registry.notifications.{lane}.app.{APP}" for lane in ("interactive", "bulk")}
 CAP = 10
-# Who is told of things in turn: enough that nobody reaches a cap.
+# The users addressed in turn: enough that no user reaches a cap.
 USERS = 100_000
 
 
 def rule_file(rules: int) -> str:
-    """So many rules, each for a kind of thing of its own, and one in bulk for many. Every rule has an example, as it must."""
+    """A rule file with this many rules, each for its own kind, and one bulk rule. Every rule needs an example."""
     lines = [
         f"app: {APP}",
-        "types:", "  news: { about: What is new }",
+        "types:", "  news: { about: News }",
         "caps:", f"  hourly: {{ at-most: {CAP}, within: 1h }}",
         "events:",
         "  thing.happened:", "    about: Something of some kind happened to someone.", "    examples:",
         *(f"      - {{ kind: k-{number}, who: [u], what: it }}" for number in range(rules)),
-        "  list.published:", "    about: Many are to hear of something.", "    examples:",
+        "  list.published:", "    about: Something for many recipients.", "    examples:",
         "      - { who: [u], what: it }",
         "rules:",
     ]
@@ -46,14 +46,14 @@ def thing(kind: str, users: list[str]) -> tuple[str, bytes]:
     return name, cloud_event("thing.happened", {"kind": kind, "who": users, "what": name}, name)
 
 
-class House:
-    """A stack whose rules service alone runs, with a rule file of the bench's."""
+class RulesService:
+    """A stack with only the rules service running, and a generated rule file."""
 
     def __init__(self, stack: Stack, rules: pathlib.Path):
         self.stack, self.rules = stack, rules
 
     def keep(self, rules: int) -> None:
-        """Has the service decide by so many rules."""
+        """Restarts the service with this many rules."""
         self.stop()
         self.write(rules)
         self.start()
@@ -73,12 +73,12 @@ class House:
         return pathlib.Path("/proc") / self.stack.service("pid", "rules")
 
     def cpu(self) -> float:
-        """Seconds of CPU that the service has had."""
+        """CPU seconds used by the service."""
         fields = (self.process / "stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self) -> float:
-        """Megabytes."""
+        """In megabytes."""
         return int((self.process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def purge(self) -> None:
@@ -96,7 +96,7 @@ class House:
         connection.close()
 
     def work_off(self, events: list[bytes]) -> float:
-        """Events a second; the service rests while its queue is filled."""
+        """Events per second. The service is stopped while its queue is filled."""
         self.stop()
         self.purge()
         self.publish(events)
@@ -105,11 +105,11 @@ class House:
         begin, first = time.monotonic(), self.decided()
         eventually(lambda: self.decided() == len(events), 600, "the last event")
         if first > len(events) / 2:
-            raise SystemExit("most events were decided before it was looked: more of them are needed")
+            raise SystemExit("most events were decided before the measurement started: use more events")
         return (len(events) - first) / (time.monotonic() - begin)
 
     def spend(self, events: list[bytes]) -> float:
-        """Seconds of CPU an event; of a service that is running."""
+        """CPU seconds per event, for a running service."""
         before, spent = self.decided(), self.cpu()
         self.publish(events)
         eventually(lambda: self.decided() == before + len(events), 600, "the last event")
@@ -124,9 +124,10 @@ class House:
     # Postgres alone
 
     def writes(self, clients: int, seconds: int) -> float:
-        """What an event to one recipient with preferences and a cap reads and writes, by pgbench, one transaction each.
+        """The reads and writes of an event to one recipient with preferences and a cap, run by pgbench as one
+        transaction each.
 
-        (A colon with a letter behind it is a variable to pgbench.)
+        A colon followed by a letter is a pgbench variable.
         """
         self.clear()
         return pgbench(self.stack, f"""
@@ -149,10 +150,10 @@ class House:
             COMMIT;
             """, clients, seconds)
 
-    # What is due
+    # Scheduled notifications
 
     def schedule(self, items: int, seconds: float, wait: float) -> None:
-        """As many things to be told in bulk, each said by itself, due evenly over the seconds after a wait."""
+        """Inserts scheduled bulk notifications, due evenly over `seconds` after `wait`."""
         query(self.stack, f"""
             CREATE TEMPORARY TABLE item AS
                 SELECT n, gen_random_uuid() AS saying, gen_random_uuid() AS event, gen_random_uuid() AS notification,
@@ -170,7 +171,7 @@ class House:
             """)
 
     def is_waiting(self) -> bool:
-        """Asked every second beside what is measured, so of an index's first entry: to count a million rows would be felt."""
+        """Reads only the first index entry: counting a million rows every second would disturb the measurement."""
         return query(self.stack, "SELECT min(due_at) FROM rules.held") != ""
 
     def stream(self) -> Stream:

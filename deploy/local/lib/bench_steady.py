@@ -1,4 +1,4 @@
-"""A steady stream of messages through a stage, and how long each takes from its publish to what comes of it."""
+"""A steady stream of messages through a stage, with the delay from each publish to its result."""
 
 import dataclasses
 import threading
@@ -11,21 +11,21 @@ from local_stack import Stack, eventually
 
 @dataclasses.dataclass
 class Stream:
-    """What is published, and how what comes of it is known again."""
+    """The messages to publish, and the identification of their results."""
 
     exchange: str
     routing_key: str
     content_type: str
-    # The queue that what comes of it arrives in.
+    # The queue that receives the results.
     queue: str
-    # The n-th message: its name, and its body.
+    # Returns the n-th message: its name and body.
     message: Callable[[int], tuple[str, bytes]]
-    # The names that a message from the queue is about.
+    # Returns the names that a result refers to.
     names: Callable[[bytes], Iterable[str]]
 
 
 def delays(stack: Stack, stream: Stream, rate: float, seconds: float, is_over=lambda: False) -> list[float]:
-    """Milliseconds from each message to what comes of it, sorted; at a steady rate until the time is up or it is over."""
+    """Sorted delays in milliseconds, at a steady rate until the time is over or `is_over` returns true."""
     sent: dict[str, float] = {}
     found: list[float] = []
     ready, stop = threading.Event(), threading.Event()
@@ -65,7 +65,7 @@ def delays(stack: Stack, stream: Stream, rate: float, seconds: float, is_over=la
                 stream.exchange, stream.routing_key, body,
                 pika.BasicProperties(content_type=stream.content_type, delivery_mode=2), mandatory=True)
             number += 1
-    eventually(lambda: not sent, 120, "what comes of every message")
+    eventually(lambda: not sent, 120, "a result for every message")
     stop.set()
     listener.join()
     return sorted(found)

@@ -1,4 +1,4 @@
-# A private RabbitMQ node: own data, own ports, own epmd, own cookie. Works as root and as an ordinary user. Sourced.
+# A private RabbitMQ node with its own data, ports, epmd and cookie. Works as root and as an ordinary user. Sourced.
 
 RABBITMQ_BIN=/usr/lib/rabbitmq/bin
 
@@ -27,7 +27,7 @@ write_broker_configuration() {
     echo "default_user = heliograph"
     echo "default_pass = $(secret broker-administrator)"
     echo "default_vhost = heliograph"
-    # Its log and its limit of a message's size are the same everywhere.
+    # The same log settings and message size limit as in production.
     grep -E '^(raft\.|max_message_size)' "$ROOT/deploy/rabbitmq/rabbitmq.conf"
     echo "disk_free_limit.absolute = 200MB"
     echo "log.file.level = warning"
@@ -54,14 +54,14 @@ start_broker() {
     fail "RabbitMQ did not start" "its log is in $STATE/rabbitmq/log"
   fi
   wait_until 10 "RabbitMQ's pid" test -s "$STATE/rabbitmq/pid"
-  remember broker "$(cat "$STATE/rabbitmq/pid")"
+  record_pid broker "$(cat "$STATE/rabbitmq/pid")"
 }
 
-# stop_broker: TERM is Erlang's orderly stop; the private epmd goes with it.
+# stop_broker: stops with TERM, including the private epmd.
 stop_broker() {
   local launcher
   stop_process broker 60
-  # A node that was cut off while it started is known by its launcher only: the leader of a session of its own.
+  # A node that was interrupted during its start is only known by its launcher, which leads its own session.
   if launcher=$(pid_of broker-launcher); then
     kill -TERM -- "-$launcher" 2>/dev/null
     wait_until 20 "the broker's launcher to stop" session_is_over "$launcher" || kill -KILL -- "-$launcher" 2>/dev/null
@@ -70,7 +70,7 @@ stop_broker() {
   [ -z "$(command -v epmd)" ] || wait_until 20 "epmd to stop" epmd_is_gone
 }
 
-# Asks it to go until it does: it refuses while it has not noticed yet that its node is gone.
+# Repeats the request: epmd refuses to stop until it notices that its node is gone.
 epmd_is_gone() {
   port_is_open "$EPMD_PORT" || return 0
   ERL_EPMD_PORT=$EPMD_PORT epmd -kill
@@ -79,7 +79,7 @@ epmd_is_gone() {
 
 broker_url() { echo "amqp://$1:$2@127.0.0.1:$AMQP_PORT/${3:-heliograph}"; }
 
-# rabbitmqctl for the private node: write_rabbitmqctl makes a small command of it, for tests and curious people.
+# write_rabbitmqctl: writes a rabbitmqctl command for the private node.
 write_rabbitmqctl() {
   {
     echo '#!/bin/bash'

@@ -1,5 +1,5 @@
-# What every local script shares: where things are, how to speak, how to fail.
-# Sourced, never run. The caller sets STATE (its own folder) and PORT_BASE before use.
+# Shared by all local scripts: paths, ports, output and errors. Sourced. The caller sets STATE (its own folder) and
+# PORT_BASE.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 
@@ -7,16 +7,15 @@ if [ -t 2 ]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; else 
 
 say() { printf '%s==>%s %s\n' "$bold" "$plain" "$*" >&2; }
 note() { printf '    %s%s%s\n' "$dim" "$*" "$plain" >&2; }
-# print_help: the header of the script that runs, from its second line to the last that is a comment.
+# print_help: prints the header comment of the running script.
 print_help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
-# fail WHAT [WHAT-TO-DO]: one clear line, then the end.
+# fail WHAT [WHAT-TO-DO]: prints one error line and exits with 1.
 fail() {
   printf '%serror:%s %s%s\n' "$red" "$plain" "$1" "${2:+ — $2}" >&2
   exit 1
 }
 
-# Every port of one stack follows from its base, so that two stacks never meet. A stack that is there already keeps
-# the base it was started with.
+# All ports of a stack are derived from its base, so that stacks do not collide. A running stack keeps its base.
 ports() {
   local started=$STATE/run/port-base
   if [ -s "$started" ]; then
@@ -34,7 +33,7 @@ ports() {
   REGISTRY_PORT=$((PORT_BASE + 8)) RULES_PORT=$((PORT_BASE + 9))
 }
 
-# admin_port SERVICE: where that service serves /metrics and /health.
+# admin_port SERVICE: the port of /metrics and /health.
 admin_port() {
   case $1 in
     rules) echo $((PORT_BASE + 10)) ;;
@@ -43,7 +42,7 @@ admin_port() {
     fcm-sender) echo $((PORT_BASE + 13)) ;;
     feedback) echo $((PORT_BASE + 14)) ;;
     provider-simulator) echo $((PORT_BASE + 15)) ;;
-    *) fail "no admin port is known for '$1'" ;;
+    *) fail "no admin port for '$1'" ;;
   esac
 }
 
@@ -59,15 +58,15 @@ need_free_port() {
   fi
 }
 
-# One script at a time changes what runs in STATE.
+# Only one script at a time may change the processes of STATE.
 take_lock() {
   exec 8>"$STATE/lock"
-  flock -n 8 || fail "another deploy/local command is at work in $STATE" "wait for it, or choose LOCAL_STATE=<folder>"
+  flock -n 8 || fail "another deploy/local command is at work in $STATE" "wait for it, or set LOCAL_STATE=<folder>"
 }
 release_lock() { exec 8>&-; }
 
-# wait_until SECONDS WHAT COMMAND...: polls until the command succeeds; returns 1 when the time is up. WHAT tells the
-# reader of the call what is waited for; the caller says it to people.
+# wait_until SECONDS WHAT COMMAND...: polls until the command succeeds; returns 1 at the timeout. WHAT documents the
+# call; the caller reports the failure.
 wait_until() {
   local deadline=$((SECONDS + $1))
   shift 2
@@ -77,16 +76,16 @@ wait_until() {
   done
 }
 
-# The folder of the logs, which only its owner may enter.
+# The log folder, with access for its owner only.
 log_folder() {
   mkdir -p "$STATE/log"
   chmod 700 "$STATE/log"
 }
 
-# A random secret, safe in a URL.
+# A random secret of URL-safe characters.
 random_secret() { openssl rand -hex 24; }
 
-# secret_file NAME: prints the path of a development secret, made on first use, readable by its owner only.
+# secret_file NAME: prints the path of a development secret, created on first use, readable by its owner only.
 secret_file() {
   local path=$STATE/secrets/$1
   if [ ! -s "$path" ]; then
@@ -97,7 +96,7 @@ secret_file() {
   echo "$path"
 }
 
-# token_keys_file: prints the path of the keys that the registry encrypts device tokens with, made on first use.
+# token_keys_file: prints the path of the registry's token encryption keys, created on first use.
 token_keys_file() {
   local path=$STATE/secrets/token-keys
   [ -s "$path" ] || echo "local:$(openssl rand -base64 32)" | private_file token-keys >/dev/null
@@ -106,7 +105,8 @@ token_keys_file() {
 
 secret() { cat "$(secret_file "$1")"; }
 
-# private_file NAME: writes standard input to a file of its owner only in the secrets' folder, and prints the path.
+# private_file NAME: writes standard input to a file in the secrets folder, readable by its owner only, and prints the
+# path.
 private_file() {
   local path=$STATE/secrets/$1
   mkdir -p "$STATE/secrets"

@@ -1,5 +1,5 @@
-# A private Postgres cluster: own data folder, own port, own passwords. Postgres refuses to run as root, so root runs
-# it as the package's user `postgres`. Sourced.
+# A private Postgres cluster with its own data folder, port and passwords. Postgres refuses to run as root, so root runs
+# it as the user `postgres`. Sourced.
 
 postgres_bin() {
   local folder
@@ -8,13 +8,13 @@ postgres_bin() {
   echo "/usr/lib/postgresql/$folder/bin"
 }
 
-# The words that turn a command into one of the database's user: none for an ordinary user.
+# A command prefix that switches to the database user; empty for an ordinary user.
 database_user=()
 [ "$(id -u)" -ne 0 ] || database_user=(setpriv --reuid=postgres --regid=postgres --clear-groups env HOME=/tmp)
 as_database_user() { "${database_user[@]}" "$@"; }
 
-# The data folder is in STATE unless root's STATE cannot be entered by the user postgres (a home folder closed to
-# others); then it is in /var/tmp under a name that follows from STATE.
+# The data folder is in STATE. If root's STATE is not accessible for the user postgres, it is in /var/tmp under a name
+# derived from STATE.
 database_folder() {
   local folder=$STATE/postgres
   mkdir -p "$folder"
@@ -29,7 +29,7 @@ database_folder() {
   echo "$folder"
 }
 
-# start_database: initialises once, starts, returns when it answers.
+# start_database: initialises the cluster once, starts it, and returns when it accepts connections.
 start_database() {
   is_running database && return 0
   need_free_port "$POSTGRES_PORT" "the private Postgres cluster"
@@ -44,7 +44,7 @@ start_database() {
       || { tail -n 10 "$STATE/log/initdb.log" >&2; fail "initdb failed" "see $STATE/log/initdb.log"; }
     rm -f "$folder/password"
   fi
-  # The socket folder must be short (107 bytes is the limit of a Unix socket's path); TCP on loopback is enough.
+  # Unix socket paths are limited to 107 bytes; TCP on loopback is enough.
   start_process database "${database_user[@]}" "$bin/postgres" -D "$folder/data" -p "$POSTGRES_PORT" \
     -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 \
     -c shared_buffers="${LOCAL_DATABASE_BUFFERS:-128MB}" \
@@ -55,7 +55,7 @@ start_database() {
   fi
 }
 
-# Fast shutdown: INT is Postgres' word for it.
+# INT is a fast shutdown in Postgres.
 stop_database() {
   local pid
   pid=$(pid_of database) || return 0
@@ -65,8 +65,8 @@ stop_database() {
 
 database_url() { echo "postgresql://$1:$2@127.0.0.1:$POSTGRES_PORT/${3:-heliograph}"; }
 
-# administer_database DATABASE SQL...: as the cluster's administrator, stopping at the first error. The statements go to
-# standard input: other users of the machine can read a process's arguments.
+# administer_database DATABASE SQL...: runs SQL as the cluster's administrator, up to the first error. Uses standard
+# input, because other users of the machine can read process arguments.
 administer_database() {
   local database=$1
   shift

@@ -1,8 +1,9 @@
-# The demonstration: phones registered over HTTP, a chat message and a radar question published, what arrived. Sourced.
+# The demonstration: registers phones over HTTP, publishes a chat message and a radar question, and prints the pushes.
+# Sourced.
 
 demo_folder=$ROOT/deploy/local/demo
 
-# demo_token APP PERSON: a made-up device token, the same every time.
+# demo_token APP PERSON: a generated device token, the same in every run.
 demo_token() { printf '%s' "heliograph demo $1 $2" | sha256sum | cut -c 1-64; }
 
 # register APP PERSON PLATFORM ENVIRONMENT
@@ -14,10 +15,10 @@ register() {
   answer=$(curl -sS --max-time 10 -H @<(printf 'Authorization: Bearer %s\n' "$bearer") -H 'Content-Type: application/json' \
     -d "{\"token\":\"$token\",\"platform\":\"$3\",\"environment\":\"$4\"}" \
     "http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register")
-  [ "$(jq -r .success <<<"$answer" 2>/dev/null)" = true ] || fail "the registry refused $2's device: $answer"
+  [ "$(jq -r .success <<<"$answer" 2>/dev/null)" = true ] || fail "the registry rejected $2's device: $answer"
 }
 
-# publish_demo APP FILE: with an id of its own, so that every run is a new event.
+# publish_demo APP FILE: publishes with a new id, so that every run is a new event.
 publish_demo() {
   jq --arg id "demo-$(date +%s)-$RANDOM" '.id = $id' "$demo_folder/$2" \
     | AMQP_URL=$(broker_url "upstream-$1" "$(secret "broker-upstream-$1")") \
@@ -60,12 +61,12 @@ show_requests() {
     "    \($provider)  \(.token[0:12])…  \($where)  → \(.status)\n        \($alert.title // "(silent)"): \($alert.body // "")"' >&2
 }
 
-where_to_look() {
-  say "Where to look next"
+print_addresses() {
+  say "Addresses"
   note "phones         http://127.0.0.1:$SIMULATOR_CONTROL_PORT/"
   note "request log    http://127.0.0.1:$SIMULATOR_CONTROL_PORT/apns/requests"
   note "registry       POST http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register"
   note "metrics        http://127.0.0.1:$(admin_port rules)/metrics   (rules; each service has its own port)"
   note "logs           $STATE/log/"
-  note "join in        . $STATE/env    then follow Your first event in README.md"
+  note "join in        . $STATE/env    then see Your first event in README.md"
 }

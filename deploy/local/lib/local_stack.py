@@ -1,6 +1,6 @@
-"""A stack that deploy/local/up started, seen from outside: its addresses, its services, its bus and its phones.
+"""Access to a stack started by deploy/local/up: addresses, services, bus and phones.
 
-Used by the system tests and the benches. Nothing here knows the inside of a service.
+Used by system tests and benches. It uses public interfaces only.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", 
 
 
 class Stack:
-    """One stack, in a folder and on ports of its own."""
+    """A stack with its own folder and ports."""
 
     def __init__(self, state: pathlib.Path, port_base: int, build: str = "debug"):
         self.state = pathlib.Path(state)
@@ -31,7 +31,7 @@ class Stack:
         )
 
     def up(self, *options: str, timeout: float = 900) -> str:
-        """Starts it in the background; returns what the command told a person."""
+        """Starts the stack in the background and returns the output of deploy/local/up."""
         done = subprocess.run(
             [LOCAL / "up", "--detach", *options],
             env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
@@ -46,7 +46,7 @@ class Stack:
         )
 
     def service(self, verb: str, name: str) -> str:
-        """deploy/local/service VERB NAME."""
+        """Runs deploy/local/service VERB NAME."""
         done = subprocess.run(
             [LOCAL / "service", verb, name],
             env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180,
@@ -57,20 +57,20 @@ class Stack:
 
     @property
     def env(self) -> dict[str, str]:
-        """What .local/env tells whoever joins in."""
+        """The variables of .local/env."""
         lines = (self.state / "env").read_text().splitlines()
         pairs = (shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
         return dict(pairs)
 
     def admin_port(self, service: str) -> int:
-        """Where a service serves /metrics and /health."""
+        """The port of a service's /metrics and /health."""
         base = int((self.state / "run" / "port-base").read_text())
         return base + 10 + ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"].index(service)
 
     # HTTP
 
     def http(self, method: str, url: str, body=None, headers: dict[str, str] | None = None, raw: bytes | None = None):
-        """(status, parsed JSON or text)."""
+        """Returns (status, parsed JSON or text)."""
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
         if body is not None:
@@ -117,7 +117,7 @@ class Stack:
 
     @contextlib.contextmanager
     def channel(self):
-        """A pika channel with confirms, closed afterwards."""
+        """Yields a pika channel with publisher confirms."""
         connection = pika.BlockingConnection(pika.URLParameters(self.env["AMQP_URL"]))
         try:
             channel = connection.channel()
@@ -132,7 +132,7 @@ class Stack:
             channel.basic_publish("events", routing_key, body, pika.BasicProperties(**properties), mandatory=True)
 
     def is_answered(self, event: str) -> bool:
-        """Whether rules know what the provider said about each notification of an event."""
+        """Whether rules stored an outcome for every notification of an event."""
         query = (
             "SELECT count(*) > 0 AND count(*) = count(o.notification) FROM rules.event e "
             "JOIN rules.decision d ON d.event = e.key LEFT JOIN rules.outcome o USING (notification) "
@@ -149,7 +149,7 @@ class Stack:
             return channel.queue_declare(queue, passive=True).method.message_count
 
     def take(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
-        """Empties a queue."""
+        """Empties a queue and returns its messages."""
         taken = []
         with self.channel() as channel:
             while True:
@@ -165,7 +165,7 @@ def cloud_event(type: str, data: dict, id: str, source: str = "/system-test") ->
 
 
 def eventually(condition, within: float = 30, what: str = "the condition"):
-    """Waits until the condition gives something true, and returns that."""
+    """Waits until the condition returns a true value, and returns it."""
     deadline = time.monotonic() + within
     while True:
         result = condition()

@@ -1,13 +1,13 @@
-# Debian packages, and the tools that no package brings. Sourced.
+# Installs Debian packages, and checks for Swift. Sourced.
 
 BUILD_PACKAGES=(librabbitmq-dev libcurl4-openssl-dev libssl-dev libpq-dev libnghttp2-dev libjemalloc-dev pkg-config)
 RUN_PACKAGES=(rabbitmq-server postgresql amqp-tools curl jq openssl procps)
 TEST_PACKAGES=(nghttp2-client nghttp2-server python3-venv chromium)
 BENCH_PACKAGES=(binutils haproxy nghttp2-client gcc libc6-dev postgresql-contrib util-linux valgrind wrk)
 
-# install_packages PACKAGE...: installs what is missing, saying so; with everything present it needs no root.
+# install_packages PACKAGE...: installs missing packages; needs no root if none is missing.
 install_packages() {
-  command -v dpkg-query >/dev/null || fail "this is not a Debian system" "the container files in deploy/ run anywhere"
+  command -v dpkg-query >/dev/null || fail "this is not a Debian system" "use the container images in deploy/"
   local missing=() package
   for package in "$@"; do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
@@ -22,15 +22,15 @@ install_packages() {
     fi
   fi
   say "Installing Debian packages: ${missing[*]}"
-  # RUNLEVEL=1 asks maintainer scripts not to start the system's own broker and database. Under systemd they may start
-  # all the same, on the usual ports: ours are private, and the two never meet.
+  # With RUNLEVEL=1, maintainer scripts do not start the system's broker and database. Under systemd they may start
+  # anyway, on their default ports, which do not collide with ours.
   local log
   log=$(mktemp)
   if ! { "${as_root[@]}" apt-get update -q \
     && "${as_root[@]}" env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
       apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
     tail -n 15 "$log" >&2
-    fail "apt-get could not install ${missing[*]}" "the lines above say why"
+    fail "apt-get could not install ${missing[*]}" "see the output above"
   fi
   rm -f "$log"
 }

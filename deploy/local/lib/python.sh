@@ -1,6 +1,6 @@
-# A virtual environment for the scripts that publish and look on from outside. Sourced.
+# A Python virtual environment for system tests and benches. Sourced.
 
-# python_environment FOLDER: prints the interpreter, after installing what Tests/System/requirements.txt names.
+# python_environment FOLDER: installs Tests/System/requirements.txt and prints the interpreter.
 python_environment() {
   local venv=$1 wanted=$ROOT/Tests/System/requirements.txt
   if ! cmp -s "$wanted" "$venv/installed.txt"; then

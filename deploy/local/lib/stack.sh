@@ -1,6 +1,6 @@
-# The five services and the simulator as processes of one stack. Sourced after the other files of this folder.
+# The five services and the simulator as processes of one stack. Sourced last.
 
-# What a stack of STATE needs on disk before anything starts: certificates, keys, the apps file.
+# Creates the files that a stack needs before it starts: certificates, keys, the apps file.
 prepare_credentials() {
   local keys=$STATE/credentials
   mkdir -p "$keys"
@@ -19,11 +19,11 @@ prepare_credentials() {
   sed "/^#/!s|@KEYS@|$keys|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.yaml"
 }
 
-# product NAME: the built executable.
+# product NAME: the path of the built executable.
 product() { echo "$ROOT/.build/$CONFIGURATION/$1"; }
 
-# build_products [PRODUCT...]: everything when none is named. A release is built as the images are, with Swift's own
-# libraries linked statically.
+# build_products [PRODUCT...]: builds everything when none is named. Like the images, a release links Swift's libraries
+# statically.
 build_products() {
   say "Building (the first time takes several minutes)"
   local log=$STATE/log/build.log product products=("$@") flags=(-c "$CONFIGURATION")
@@ -42,7 +42,7 @@ build_failed() {
   fail "the build failed" "see $1"
 }
 
-# One changing line on a terminal, a line every so often elsewhere.
+# Shows one changing line on a terminal, otherwise a line every 30 seconds.
 progress_of_build() {
   local line last=-30
   while IFS= read -r line; do
@@ -55,13 +55,13 @@ progress_of_build() {
   done
 }
 
-# The broker's users, each with the least it needs, from the code that knows the topology.
+# Writes the broker's users with minimal permissions, as pushctl defines them.
 write_broker_definitions() {
   local role
   for role in $("$(product pushctl)" topology roles --apps "$STATE/apps.yaml"); do secret "broker-$role" >/dev/null; done
   secret broker-administrator >/dev/null
   "$(product pushctl)" topology definitions --apps "$STATE/apps.yaml" --passwords "$STATE/secrets" \
-    >"$STATE/rabbitmq-definitions.json" || fail "the broker's definitions could not be made"
+    >"$STATE/rabbitmq-definitions.json" || fail "pushctl could not print the broker's definitions"
   chmod 600 "$STATE/rabbitmq-definitions.json"
 }
 
@@ -71,7 +71,7 @@ create_database() {
   [ -n "$exists" ] || administer_database postgres "CREATE DATABASE heliograph"
 }
 
-# After the migrations made the group roles: one login a service, a member of its group.
+# Creates one login per service, a member of the group role that the migrations created.
 create_database_logins() {
   local service
   for service in rules token-registry feedback; do
@@ -92,8 +92,8 @@ apply_topology() {
     "$(product pushctl)" topology apply --apps "$STATE/apps.yaml" || fail "the topology could not be applied"
 }
 
-# service_environment NAME: NAME=value lines, the whole environment that the service gets. No line holds a secret: `env`
-# gets them as arguments, which other users of the machine can read.
+# service_environment NAME: the complete environment of a service as NAME=value lines. No line holds a secret, because
+# `env` receives them as arguments, which other users can read.
 service_environment() {
   local service=$1
   echo "PATH=$PATH"
@@ -120,11 +120,11 @@ service_environment() {
       echo "REGISTRY_PORT=$REGISTRY_PORT"
       echo "REGISTRY_OPERATOR_KEY_FILE=$(secret_file operator)"
       echo "REGISTRY_TOKEN_KEYS_FILE=$(token_keys_file)"
-      # One user here stands for many: tests and benches ask as fast as they can.
+      # No limits per user: tests and benches send as fast as they can for few users.
       echo "REGISTRY_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}"
       echo "REGISTRY_USER_CHANGES=${LOCAL_USER_CHANGES:-0}" ;;
     feedback)
-      # So that who tries things out need not wait: a storm of fewer tokens than the guard's minimum slips through.
+      # Short, for experiments: a spike below the guard's minimum is not detected in this time.
       echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;
     apns-sender)
       echo "APNS_URL=https://localhost:$SIMULATOR_APNS_PORT"
@@ -168,7 +168,7 @@ await_ready() {
 }
 service_is_ready_or_gone() { service_is_ready "$1" || ! is_running "$1"; }
 
-# For people and scripts that join in: every address and every development credential.
+# Writes every address and development credential, for people and scripts.
 write_env() {
   (
     umask 077
@@ -192,7 +192,7 @@ END
   )
 }
 
-# Before anything starts: is every port free that will be wanted?
+# Checks that every port is free before anything starts.
 need_free_ports() {
   local service
   if ! is_running broker; then
@@ -214,7 +214,7 @@ need_free_ports() {
   done
 }
 
-# The broker with its users and the credentials of the apps, all that pushctl can make a topology of.
+# Starts the broker with its users, ready for `pushctl topology apply`.
 start_bus() {
   prepare_credentials
   if ! is_running broker; then
@@ -249,7 +249,7 @@ start_stack() {
   await_ready "${SERVICES[@]}"
 }
 
-# Everything this stack started, the last first, and nothing else.
+# Stops everything that this stack started, in reverse order.
 stop_stack() {
   local service pids=()
   for service in "${SERVICES[@]}"; do

@@ -4,17 +4,16 @@ import NIOCore
 import PushProtocol
 import ServiceLifecycle
 
-/// The phone wall: one page, its style and its script, and the stream of what the phones get.
+/// The phone wall: an HTML page, its style and script, and an event stream.
 ///
-/// Everything on the page came from outside, so it is put there as text by the script, and the browser is told to run,
-/// load and talk to nothing but this port.
+/// The script inserts all payload text as text nodes. The Content-Security-Policy allows no origin but this port.
 struct WallRoutes: Sendable {
     let wall: PhoneWall
     let showsRemoteImages: Bool
 
-    /// Phones in one event: few enough that the first are on the screen before the last are read.
+    /// Phones in one event. Small enough for the browser to draw the first while the next are encoded.
     private static let phonesAtOnce = 100
-    /// The least between two events, so that a flood of pushes does not become one of events.
+    /// The minimum interval between two events, so that many pushes make few events.
     private static let pace = Duration.milliseconds(150)
 
     func addRoutes(to router: Router<BasicRequestContext>) {
@@ -44,8 +43,8 @@ struct WallRoutes: Sendable {
             + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     }
 
-    /// Server-sent events (HTML, "Server-sent events"): everything there is, then what changes, until the browser leaves
-    /// or the process stops.
+    /// Server-sent events (HTML Living Standard §9.2): all phones first, then changes, until the browser disconnects or
+    /// the process stops.
     private func events() -> Response {
         Response(
             status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
@@ -70,7 +69,7 @@ struct WallRoutes: Sendable {
             })
     }
 
-    /// One change as JSON, which never holds a line break.
+    /// One event's JSON. The writer escapes line breaks, which would end the event.
     private func event(_ changes: PhoneWall.Changes, total: Int) -> [UInt8] {
         JSONWriter.object { writer in
             writer.member("generation", changes.generation)

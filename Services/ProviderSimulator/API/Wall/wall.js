@@ -1,18 +1,18 @@
-// Draws the phones and what they get. Whatever came with a push is put on the page as text, never as markup.
+// Draws the phones and their notifications. Payload content is inserted as text, never as markup.
 "use strict";
 
 const pageSize = 48;
 const $ = (id) => document.getElementById(id);
-const phones = new Map(); // "provider token" → what the simulator told last
+const phones = new Map(); // "provider token" → the latest state from the simulator
 const drawn = new Map(); // the same key → { element, sequence, change }
-let order = []; // keys, the phone that came last first
+let order = []; // keys, the most recently added phone first
 let shownCount = pageSize;
 let generation = null;
 let total = 0;
 let allowsRemoteImages = false;
 let only = "";
 
-// ---- Words
+// ---- Texts
 
 const clockText = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hour12: false });
 const dateText = new Intl.DateTimeFormat("en", { weekday: "long", month: "long", day: "numeric" });
@@ -29,7 +29,7 @@ function ago(milliseconds) {
 
 const genericWords = new Set(["com", "org", "net", "io", "dev", "app", "ios", "android", "co", "example", "prod"]);
 
-/** A name for people: com.example.family-portal → Family Portal. */
+/** A display name: com.example.family-portal → Family Portal. */
 function appName(app) {
   if (!app) return "Unknown app";
   const parts = app.split(".").filter((part) => part && !genericWords.has(part.toLowerCase()));
@@ -41,7 +41,7 @@ function appName(app) {
     .join(" ");
 }
 
-/** A hue that stays the same for the same text. */
+/** A stable hue derived from the text. */
 function hue(text) {
   let hash = 7;
   for (const character of text ?? "") hash = (hash * 31 + character.codePointAt(0)) >>> 0;
@@ -57,7 +57,7 @@ const kindWords = {
 
 const eyebrows = { "time-sensitive": "Time Sensitive", critical: "Critical", passive: "Delivered quietly" };
 
-// ---- Notes
+// ---- Notifications
 
 function put(element, text) {
   element.hidden = text === undefined || text === null || text === "";
@@ -88,12 +88,12 @@ function picture(figure, url) {
     figure.replaceChildren(image);
     return;
   }
-  // The browser is not let out to fetch it: say what would be there.
+  // The Content-Security-Policy blocks it: show a placeholder.
   let host = url;
   try {
     host = new URL(url).host;
   } catch {
-    // Not an address: shown as it is.
+    // Not a URL: shown unchanged.
   }
   figure.classList.add("absent");
   figure.style.setProperty("--hue", hue(url));
@@ -166,7 +166,7 @@ function drawNote(note, platform) {
 
 const isRunning = (element) => Number("event" in element.dataset && element.dataset.event !== "end");
 
-/** Notes of one group lie in a stack under the newest, as both platforms do it. */
+/** Stacks notifications of one group under the newest, as both platforms do. */
 function drawNotes(list, phone, previous) {
   const opened = new Set([...list.querySelectorAll(".note.open")].map((element) => element.dataset.stack));
   const stacks = new Map();
@@ -181,12 +181,12 @@ function drawNotes(list, phone, previous) {
     if (!stacks.has(key)) stacks.set(key, []);
     stacks.get(key).push(element);
   }
-  // What is still going on stays on top.
+  // Live Activities stay on top.
   elements.sort((one, other) => isRunning(other) - isRunning(one));
   for (const [key, members] of stacks) {
     if (members.length < 3) continue;
     const [top, ...rest] = members;
-    // The rest lie directly under the newest, wherever they were.
+    // The rest of the group follows the newest.
     for (const element of rest) elements.splice(elements.indexOf(element), 1);
     elements.splice(elements.indexOf(top) + 1, 0, ...rest);
     top.classList.add("stacked");
@@ -217,7 +217,7 @@ function drawPhone(key, phone) {
   element.dataset.token = phone.token;
   element.dataset.platform = phone.platform;
   element.className = `phone ${phone.platform}`;
-  // From green over blue and violet to red: what makes a wallpaper, without the browns.
+  // Hues from green over blue and violet to red, without browns.
   element.style.setProperty("--hue", 150 + (hue(phone.token) * 210) / 360);
   drawNotes(part(".notes"), phone, known?.sequence ?? (settled ? 0 : Infinity));
 
@@ -266,7 +266,7 @@ function matches(phone, words) {
   return words.every((word) => phone.text.includes(word));
 }
 
-let settled = false; // whether the first phones are there: what comes later is news
+let settled = false; // whether the first phones are drawn; later ones are announced
 
 function draw() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -296,7 +296,7 @@ function draw() {
 
 let isWaiting = false;
 
-/** Draws at most once a frame, however many events came. */
+/** Draws at most once a frame. */
 function drawSoon() {
   if (isWaiting) return;
   isWaiting = true;
@@ -318,7 +318,7 @@ function take(event) {
   allowsRemoteImages = event.remoteImages;
   for (const phone of event.phones) {
     const key = `${phone.provider} ${phone.token}`;
-    // A phone keeps its place while it is in sight, so that nothing jumps under the pointer.
+    // A visible phone keeps its position, so that nothing moves under the pointer.
     const stays = phones.has(key) && (drawn.has(key) || !settled);
     phones.set(key, phone);
     if (stays && settled) continue;
@@ -326,13 +326,13 @@ function take(event) {
     if (place >= 0) order.splice(place, 1);
     order.unshift(key);
   }
-  // The simulator forgot the phones that were quiet longest; so does the page.
+  // Remove phones that the simulator removed.
   for (const key of order.splice(Math.max(total, pageSize))) phones.delete(key);
   drawSoon();
   if (event.phones.length < 100) setTimeout(() => (settled = true), 0);
 }
 
-// ---- The page itself
+// ---- Page
 
 function state(name, text) {
   $("live").dataset.state = name;
@@ -342,7 +342,7 @@ function state(name, text) {
 function listen() {
   const source = new EventSource("/wall/events");
   source.onopen = () => {
-    // A new connection tells everything again.
+    // A new connection sends all phones again.
     settled = false;
     generation = null;
     state("live", "live");

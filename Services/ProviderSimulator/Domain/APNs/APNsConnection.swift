@@ -1,36 +1,37 @@
 import PushProtocol
 import Synchronization
 
-/// What APNs remembers about one connection: the key it is bound to and the provider tokens it has seen
-/// (push-protocols A.3, A.8). Safe from any thread.
+/// The state of one APNs connection: its key and the provider tokens it has seen. Safe from any thread
+/// (ProviderFacts.md §A.3, §A.8).
 final class APNsConnection: Sendable {
     private let binding = Mutex(ProviderTokenBinding())
 
-    /// The key of the request's provider token, if it may be used on this connection.
+    /// The key of the request's provider token. Throws when this connection may not use it.
     ///
     /// - Parameter authorization: the header's value.
     func admit(
         _ authorization: String, apps: KnownApps, environment: ProviderEnvironment, now: Timestamp
-    ) throws(APNsRefusal) -> APNsKey {
+    ) throws(APNsRejection) -> APNsKey {
         let result = binding.withLock { binding in
-            Result { () throws(APNsRefusal) in
+            Result { () throws(APNsRejection) in
                 try binding.admit(authorization, apps: apps, environment: environment, now: now)
             }
         }
         return try result.get()
     }
 
-    /// From now on every request is refused with `ExpiredProviderToken`, whatever token it carries: that is what a
-    /// connection was seen to do after its token had expired.
-    func wedge() { binding.withLock { $0.isWedged = true } }
+    /// Rejects every later request with `ExpiredProviderToken`, as APNs does on a connection that has seen an expired
+    /// token.
+    func markTokenExpired() { binding.withLock { $0.sawExpiredToken = true } }
 
-    /// What an answer means for a connection whose errors are limited.
-    enum Patience: Hashable, Sendable {
+    /// The effect of a response on a connection with an error limit.
+    enum ErrorLimitAction: Hashable, Sendable {
         case nothing, throttle, relax, end
     }
 
-    /// Takes note of an answer. 410 is no error, a `BadDeviceToken` is two, and an acceptance wipes the slate (A.3).
-    func score(_ status: Int, reason: String?, limit: Int) -> Patience {
+    /// Counts a response. 410 is no error, `BadDeviceToken` counts as two, and an acceptance resets the count
+    /// (ProviderFacts.md §A.3).
+    func recordStatus(_ status: Int, reason: String?, limit: Int) -> ErrorLimitAction {
         binding.withLock { binding in
             if status == 200 {
                 defer { binding.errors = 0 }
@@ -44,7 +45,7 @@ final class APNsConnection: Sendable {
         }
     }
 
-    /// True once: when it is first asked after a push was accepted.
+    /// Whether this is the connection's first accepted push. Returns true once.
     func isFirstSuccess() -> Bool {
         binding.withLock { binding in
             defer { binding.hadSuccess = true }
@@ -53,31 +54,33 @@ final class APNsConnection: Sendable {
     }
 }
 
-/// The rules that hold between the provider tokens of one connection.
+/// The rules between the provider tokens of one connection.
 struct ProviderTokenBinding: Sendable {
-    /// The least that must lie between two tokens, in seconds.
+    /// The minimum interval between two provider tokens, in seconds.
     static let updateInterval: Int64 = 20 * 60
 
-    var isWedged = false
+    var sawExpiredToken = false
     var hadSuccess = false
-    /// Since the last acceptance.
+    /// Errors since the last acceptance.
     var errors = 0
-    /// The tokens in use, newest first: the one before is still good, since requests in flight carry it.
+    /// The tokens in use, newest first. The previous one stays valid for requests in flight.
     private var accepted: [(authorization: String, token: ProviderToken)] = []
-    /// How many keys had been revoked when the tokens were verified.
+    /// The number of key revocations when the tokens were verified.
     private var revocations = 0
 
     mutating func admit(
         _ authorization: String, apps: KnownApps, environment: ProviderEnvironment, now: Timestamp
-    ) throws(APNsRefusal) -> APNsKey {
+    ) throws(APNsRejection) -> APNsKey {
         if apps.revocations != revocations { (accepted, revocations) = ([], apps.revocations) }
-        if isWedged { throw APNsRefusal(.expiredProviderToken, "the connection saw an expired token; open a new one") }
+        if sawExpiredToken {
+            throw APNsRejection(.expiredProviderToken, "the connection saw an expired token; open a new one")
+        }
         let known = accepted.first { $0.authorization == authorization }?.token
         let token = if let known { known } else { try verified(authorization, apps, environment) }
-        do throws(APNsRefusal) {
+        do throws(APNsRejection) {
             try token.checkAge(at: now)
         } catch {
-            isWedged = error.reason == .expiredProviderToken
+            sawExpiredToken = error.reason == .expiredProviderToken
             throw error
         }
         if known == nil {
@@ -89,29 +92,28 @@ struct ProviderTokenBinding: Sendable {
 
     private func verified(
         _ authorization: String, _ apps: KnownApps, _ environment: ProviderEnvironment
-    ) throws(APNsRefusal) -> ProviderToken {
-        // Apple writes `bearer` in lower case; whether it insists is unconfirmed (F), so any case does.
+    ) throws(APNsRejection) -> ProviderToken {
+        // Apple documents `bearer` in lower case. Any case is accepted, because strictness is unconfirmed.
         guard authorization.prefix(7).lowercased() == "bearer " else {
-            throw APNsRefusal(.invalidProviderToken, "the authorization header is not “bearer <token>”")
+            throw APNsRejection(.invalidProviderToken, "the authorization header is not “bearer <token>”")
         }
         let token = try ProviderToken(authorization.dropFirst(7), apps: apps)
         guard token.key.environments.contains(environment) else {
-            throw APNsRefusal(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")
+            throw APNsRejection(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")
         }
         return token
     }
 
-    /// The interval is measured between the tokens' own `iat`: a sender refreshes by its token's age, and a connection
-    /// younger than its token must not punish that.
-    private func check(_ token: ProviderToken, after current: ProviderToken) throws(APNsRefusal) {
+    /// Compares the tokens' own `iat`: senders refresh by token age, and the connection may be younger than the token.
+    private func check(_ token: ProviderToken, after current: ProviderToken) throws(APNsRejection) {
         guard token.key.teamID == current.key.teamID else {
-            throw APNsRefusal(.invalidProviderToken, "the connection is bound to another team")
+            throw APNsRejection(.invalidProviderToken, "the connection is bound to another team")
         }
         guard token.key.keyID == current.key.keyID else {
-            throw APNsRefusal(.unrelatedKeyIDInToken, "the connection is bound to another key")
+            throw APNsRejection(.unrelatedKeyIDInToken, "the connection is bound to another key")
         }
         guard token.issuedAt >= current.issuedAt + Self.updateInterval else {
-            throw APNsRefusal(.tooManyProviderTokenUpdates, "a second provider token within 20 minutes")
+            throw APNsRejection(.tooManyProviderTokenUpdates, "a second provider token within 20 minutes")
         }
     }
 }

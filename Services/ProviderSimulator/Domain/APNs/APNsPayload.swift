@@ -1,8 +1,8 @@
 import PushProtocol
 
-/// What each push type demands of its payload (push-protocols A.5, A.7).
+/// The payload rules of each push type (ProviderFacts.md §A.5, §A.7).
 enum APNsPayload {
-    /// What is missing or misplaced, as a phrase; `nil` when the payload fits the type.
+    /// The first broken rule as a phrase; `nil` when the payload fits the type.
     static func problem(of payload: [String: JSONValue], for type: APNsPushType) -> String? {
         let aps = payload["aps"]
         if let aps, aps.object == nil { return "aps is not an object" }
@@ -43,7 +43,7 @@ enum APNsPayload {
         if aps?["content-state"]?.object == nil { return "aps.content-state is not an object" }
         if aps?["attributes-type"]?.string == nil { return "aps.attributes-type is not a string" }
         if aps?["attributes"]?.object == nil { return "aps.attributes is not an object" }
-        return aps?["alert"] == nil ? "aps.alert is missing, which a start needs" : nil
+        return aps?["alert"] == nil ? "aps.alert is missing; a start needs it" : nil
     }
 
     private static func fileProvider(_ payload: [String: JSONValue]) -> String? {
@@ -52,6 +52,6 @@ enum APNsPayload {
     }
 
     private static func mdm(_ payload: [String: JSONValue]) -> String? {
-        payload.count == 1 && payload["mdm"]?.string != nil ? nil : "the body is not {\"mdm\": <push magic>} alone"
+        payload.count == 1 && payload["mdm"]?.string != nil ? nil : "the body is not exactly {\"mdm\": <push magic>}"
     }
 }

@@ -1,56 +1,56 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What is not a push to a device.
+/// Broadcast channel requests.
 extension APNsProvider {
-    /// What APNs says to a request about channels; `nil` for any other path.
-    func answerChannels(_ request: ProviderRequest, on connection: APNsConnection) -> Verdict? {
-        guard let operation = APNsChannelDesk.Operation(request.path) else { return nil }
+    /// Responds to a channel or broadcast request; `nil` for any other path.
+    func respondToChannelRequest(_ request: ProviderRequest, on connection: APNsConnection) -> SimulatedResponse? {
+        guard let operation = APNsChannelEndpoint.Operation(request.path) else { return nil }
         let given = request["apns-request-id"]
-        let id = given.flatMap { APNsReview.isCanonicalUUID($0) ? $0 : nil } ?? UUID().uuidString
-        var verdict = Verdict(acts: [], app: operation.bundle, messageID: id)
-        do throws(APNsChannelRefusal) {
+        let id = given.flatMap { APNsRequestValidator.isCanonicalUUID($0) ? $0 : nil } ?? UUID().uuidString
+        var response = SimulatedResponse(actions: [], app: operation.bundle, messageID: id)
+        do throws(APNsChannelRejection) {
             let key = try authorize(request, on: connection)
-            let success = try desk.perform(operation, request, key: key)
+            let success = try channelEndpoint.perform(operation, request, key: key)
             let scripted: ScriptedOutcome? =
                 if case .broadcast = operation {
-                    world.outcomes.take(.apns, token: success.channel?.lowercased(), app: operation.bundle)
+                    state.outcomes.take(.apns, token: success.channel?.lowercased(), app: operation.bundle)
                 } else {
                     nil
                 }
             if let scripted, scripted.answer?.status != 200 || scripted.label != nil {
-                play(scripted, into: &verdict, connection, at: request.receivedAt)
-                return verdict
+                play(scripted, into: &response, connection, at: request.receivedAt)
+                return response
             }
-            verdict.isDelivered = operation == .broadcast(operation.bundle)
-            verdict.acts = [.respond(Self.reply(success, id), bodyAfter: .zero)]
-            if connection.isFirstSuccess() { verdict.acts.insert(.limitStreams(world.apnsStreams), at: 0) }
+            response.isDelivered = operation == .broadcast(operation.bundle)
+            response.actions = [.respond(Self.reply(success, id), bodyAfter: .zero)]
+            if connection.isFirstSuccess() { response.actions.insert(.limitStreams(state.apnsStreams), at: 0) }
         } catch {
-            verdict.reason = error.reason
-            verdict.detail = error.detail
+            response.reason = error.reason
+            response.detail = error.detail
             var reply = Reply(status: error.status, headers: [Header("apns-request-id", id)])
             reply.headers.append(Header("content-type", "application/json"))
             reply.body = JSONWriter.object { $0.member("reason", error.reason) }
-            verdict.acts = [.respond(reply, bodyAfter: .zero)]
+            response.actions = [.respond(reply, bodyAfter: .zero)]
         }
-        return verdict
+        return response
     }
 
     private func authorize(
         _ request: ProviderRequest, on connection: APNsConnection
-    ) throws(APNsChannelRefusal) -> APNsKey {
+    ) throws(APNsChannelRejection) -> APNsKey {
         guard let authorization = request["authorization"] else {
-            throw APNsChannelRefusal(403, "MissingProviderToken", "there is no authorization header")
+            throw APNsChannelRejection(403, "MissingProviderToken", "there is no authorization header")
         }
-        do throws(APNsRefusal) {
+        do throws(APNsRejection) {
             return try connection.admit(
-                authorization, apps: world.apps, environment: environment, now: request.receivedAt)
+                authorization, apps: state.apps, environment: environment, now: request.receivedAt)
         } catch {
-            throw APNsChannelRefusal(error.reason.status, error.reason.rawValue, error.detail)
+            throw APNsChannelRejection(error.reason.status, error.reason.rawValue, error.detail)
         }
     }
 
-    private static func reply(_ success: APNsChannelDesk.Success, _ id: String) -> Reply {
+    private static func reply(_ success: APNsChannelEndpoint.Success, _ id: String) -> Reply {
         var reply = Reply(status: success.status, headers: [Header("apns-request-id", id)], body: success.body)
         if success.status == 201, let channel = success.channel {
             reply.headers.append(Header("apns-channel-id", channel))

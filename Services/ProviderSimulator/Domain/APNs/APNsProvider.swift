@@ -2,53 +2,52 @@ import FoundationEssentials
 import PushProtocol
 import Synchronization
 
-/// One environment of APNs: what comes to its port is reviewed by the table of checks, then answered as scripted, then
-/// accepted. Safe from any thread.
+/// One APNs environment. Validates a request, then plays a scripted outcome or accepts it. Safe from any thread.
 final class APNsProvider: Sendable {
     let environment: ProviderEnvironment
-    let world: World
-    let desk = APNsChannelDesk(channels: APNsChannels())
+    let state: SimulatorState
+    let channelEndpoint = APNsChannelEndpoint(channels: APNsChannels())
     private let connections = Mutex<[Int: APNsConnection]>([:])
 
-    init(_ environment: ProviderEnvironment, in world: World) {
+    init(_ environment: ProviderEnvironment, in state: SimulatorState) {
         self.environment = environment
-        self.world = world
+        self.state = state
     }
 
-    func answer(_ request: ProviderRequest) -> Verdict {
+    func answer(_ request: ProviderRequest) -> SimulatedResponse {
         let connection = connection(request.connection)
-        var verdict = answerChannels(request, on: connection) ?? answerPush(request, on: connection)
-        score(&verdict, on: connection)
-        return verdict
+        var response = respondToChannelRequest(request, on: connection) ?? respondToPush(request, on: connection)
+        recordStatus(&response, on: connection)
+        return response
     }
 
-    private func answerPush(_ request: ProviderRequest, on connection: APNsConnection) -> Verdict {
+    private func respondToPush(_ request: ProviderRequest, on connection: APNsConnection) -> SimulatedResponse {
         let push = APNsPush(request)
-        var review = APNsReview(
-            push, connection: connection, apps: world.apps, registrations: world.registrations,
+        var validator = APNsRequestValidator(
+            push, connection: connection, apps: state.apps, pinnedTokens: state.pinnedTokens,
             environment: environment, now: request.receivedAt)
-        let refusal = review.refusal() ?? overLimit(review.token, at: request.receivedAt)
+        let rejection = validator.rejection() ?? deviceLimitExceeded(validator.token, at: request.receivedAt)
         let id = responseID(push.id)
-        var verdict = Verdict(
-            acts: [], target: review.token ?? push.token.map { $0.lowercased() }, app: push.topic, messageID: id)
-        if let refusal {
-            verdict.reason = refusal.reason.rawValue
-            verdict.detail = refusal.detail
-            verdict.acts = [
-                .respond(reply(ScriptedAnswer(apns: refusal.reason), id, request.receivedAt), bodyAfter: .zero)
+        var response = SimulatedResponse(
+            actions: [], target: validator.token ?? push.token.map { $0.lowercased() }, app: push.topic, messageID: id)
+        if let rejection {
+            response.reason = rejection.reason.rawValue
+            response.detail = rejection.detail
+            response.actions = [
+                .respond(reply(ScriptedResponse(apns: rejection.reason), id, request.receivedAt), bodyAfter: .zero)
             ]
-            return verdict
+            return response
         }
-        let token = review.token
-        let scenario = world.readsTokenPrefixes ? token.flatMap(APNsScenario.outcome) : nil
+        let token = validator.token
+        let scenario = state.readsTokenPrefixes ? token.flatMap(APNsScenario.outcome) : nil
         let outcome =
-            world.outcomes.take(.apns, token: token, app: review.topic?.bundle, scenario: scenario)
-            ?? ScriptedOutcome(.answer(ScriptedAnswer(200)))
-        play(outcome, into: &verdict, connection, at: request.receivedAt)
-        return verdict
+            state.outcomes.take(.apns, token: token, app: validator.topic?.bundle, scenario: scenario)
+            ?? ScriptedOutcome(.answer(ScriptedResponse(200)))
+        play(outcome, into: &response, connection, at: request.receivedAt)
+        return response
     }
 
-    /// Forgets a connection that ended.
+    /// Removes the state of a closed connection.
     func connectionClosed(_ number: Int) { connections.withLock { $0[number] = nil } }
 
     private func connection(_ number: Int) -> APNsConnection {
@@ -60,48 +59,50 @@ final class APNsProvider: Sendable {
         }
     }
 
-    private func overLimit(_ token: String?, at now: Timestamp) -> APNsRefusal? {
+    private func deviceLimitExceeded(_ token: String?, at now: Timestamp) -> APNsRejection? {
         guard let token,
-            world.allowances.spend(\.apnsDevicePerSecond, per: .seconds(1), on: "second \(token)", at: now) != nil
+            state.rateLimits.consume(\.apnsDevicePerSecond, per: .seconds(1), on: "second \(token)", at: now) != nil
         else { return nil }
-        return APNsRefusal(.tooManyRequests, "the device's pushes of this second are used up")
+        return APNsRejection(.tooManyRequests, "the device's limit of pushes a second is reached")
     }
 
-    /// APNs bears with a connection's errors up to a point: first it takes streams away, then it hangs up (A.3). How many
-    /// errors that takes is not said; neither are the frames, beyond that the limit was seen to fall to one.
-    private func score(_ verdict: inout Verdict, on connection: APNsConnection) {
-        guard let limit = world.allowances.limits.apnsErrors, let status = verdict.status else { return }
-        switch connection.score(status, reason: verdict.reason, limit: limit) {
+    /// Applies the error limit of a connection: SETTINGS with one stream, then GOAWAY. Apple documents neither the
+    /// number of errors nor the frames; a limit of one stream was observed (ProviderFacts.md §A.3).
+    private func recordStatus(_ response: inout SimulatedResponse, on connection: APNsConnection) {
+        guard let limit = state.rateLimits.limits.apnsErrors, let status = response.status else { return }
+        switch connection.recordStatus(status, reason: response.reason, limit: limit) {
         case .nothing: break
-        case .throttle: verdict.acts.append(.limitStreams(1))
-        case .relax: verdict.acts.append(.limitStreams(world.apnsStreams))
-        case .end: verdict.acts.append(.goAway(GoAway(lastStream: .included, code: 11)))
+        case .throttle: response.actions.append(.limitStreams(1))
+        case .relax: response.actions.append(.limitStreams(state.apnsStreams))
+        case .end: response.actions.append(.goAway(GoAway(lastStream: .included, code: 11)))
         }
     }
 
     func play(
-        _ outcome: ScriptedOutcome, into verdict: inout Verdict, _ connection: APNsConnection, at now: Timestamp
+        _ outcome: ScriptedOutcome, into response: inout SimulatedResponse, _ connection: APNsConnection,
+        at now: Timestamp
     ) {
-        let id = verdict.messageID
-        verdict.acts = outcome.acts { reply($0, id, now) }
-        verdict.fault = outcome.label
-        verdict.isDelivered = outcome.isTaken
+        let id = response.messageID
+        response.actions = outcome.actions { reply($0, id, now) }
+        response.fault = outcome.label
+        response.isDelivered = outcome.isProcessed
         guard let answer = outcome.answer else { return }
-        verdict.reason = answer.status == 200 ? nil : answer.reason
-        if answer.reason == APNsReason.expiredProviderToken.rawValue { connection.wedge() }
-        // A connection starts with one stream and gets the rest once a provider token has proved itself (A.3).
+        response.reason = answer.status == 200 ? nil : answer.reason
+        if answer.reason == APNsReason.expiredProviderToken.rawValue { connection.markTokenExpired() }
+        // A connection starts with one stream; the first accepted provider token raises the limit (ProviderFacts.md
+        // §A.3).
         if answer.status == 200, connection.isFirstSuccess(), outcome.streams == nil {
-            verdict.acts.insert(.limitStreams(world.apnsStreams), at: 0)
+            response.actions.insert(.limitStreams(state.apnsStreams), at: 0)
         }
     }
 
-    /// The sender's own id, or a new one, in upper case as users see them.
+    /// The request's own id, or a new one in upper case.
     private func responseID(_ id: String?) -> String {
-        guard let id, APNsReview.isCanonicalUUID(id) else { return UUID().uuidString }
+        guard let id, APNsRequestValidator.isCanonicalUUID(id) else { return UUID().uuidString }
         return id
     }
 
-    private func reply(_ answer: ScriptedAnswer, _ id: String?, _ now: Timestamp) -> Reply {
+    private func reply(_ answer: ScriptedResponse, _ id: String?, _ now: Timestamp) -> Reply {
         var reply = Reply(status: answer.status)
         if let id, !answer.omitsID { reply.headers.append(Header("apns-id", id)) }
         if environment == .development { reply.headers.append(Header("apns-unique-id", UUID().uuidString)) }
@@ -117,7 +118,7 @@ final class APNsProvider: Sendable {
         return reply
     }
 
-    private static func body(_ answer: ScriptedAnswer, _ now: Timestamp) -> [UInt8] {
+    private static func body(_ answer: ScriptedResponse, _ now: Timestamp) -> [UInt8] {
         JSONWriter.object { writer in
             writer.member("reason", answer.reason)
             guard answer.status == 410 else { return }
@@ -129,7 +130,7 @@ final class APNsProvider: Sendable {
         }
     }
 
-    /// The debug data of a GOAWAY: a reason as JSON.
+    /// The debug data of a GOAWAY: `{"reason": …}`.
     static func goAwayData(_ reason: APNsReason) -> [UInt8] {
         JSONWriter.object { $0.member("reason", reason.rawValue) }
     }

@@ -1,7 +1,7 @@
-/// A request read as a device push: the headers APNs looks at, found in one pass, nothing judged yet.
+/// The APNs headers of a request, extracted in one pass without validation.
 struct APNsPush: Sendable {
     let request: ProviderRequest
-    /// What stands behind `/3/device/`; `nil` for any other path.
+    /// The path after `/3/device/`; `nil` for any other path.
     let token: Substring?
     private(set) var authorization: String?
     private(set) var id: String?
@@ -10,7 +10,7 @@ struct APNsPush: Sendable {
     private(set) var priority: String?
     private(set) var expiration: String?
     private(set) var collapseID: String?
-    /// The first header that came twice.
+    /// The first header that occurs twice.
     private(set) var repeated: String?
 
     static let pathPrefix = "/3/device/"
@@ -27,7 +27,7 @@ struct APNsPush: Sendable {
             case "apns-priority": take(header, into: \.priority)
             case "apns-expiration": take(header, into: \.expiration)
             case "apns-collapse-id": take(header, into: \.collapseID)
-            // What is not listed is ignored (A.4).
+            // APNs ignores unknown headers.
             default: continue
             }
         }

@@ -1,8 +1,8 @@
-/// The values of `apns-push-type`, each with what it demands of topic and size (push-protocols A.5, A.6).
+/// The values of `apns-push-type`, with their topic suffix and size limit (ProviderFacts.md §A.5, §A.6).
 enum APNsPushType: String, CaseIterable, Sendable {
     case alert, background, voip, complication, fileprovider, mdm, liveactivity, location, pushtotalk, widgets, controls
 
-    /// What follows the bundle id in the topic.
+    /// The suffix after the bundle id in the topic.
     var topicSuffix: String {
         switch self {
         case .alert, .background, .mdm: ""
@@ -21,14 +21,14 @@ enum APNsPushType: String, CaseIterable, Sendable {
     var maximumBodySize: Int { self == .voip ? 5120 : 4096 }
 }
 
-/// A topic taken apart: the app's bundle id and the suffix of a push type.
+/// A topic split into the app's bundle id and the suffix of a push type.
 struct APNsTopic: Hashable, Sendable {
     let bundle: String
     let suffix: String
 
     static let suffixes = Set(APNsPushType.allCases.map(\.topicSuffix)).subtracting([""])
 
-    /// Prefers the whole topic as a bundle id where `bundles` has it: an app may be called `com.example.voip`.
+    /// Takes the whole topic as the bundle id if `bundles` contains it: an app may be called `com.example.voip`.
     init(_ topic: String, among bundles: Set<String>) {
         if !bundles.contains(topic), let suffix = Self.suffixes.first(where: topic.hasSuffix) {
             bundle = String(topic.dropLast(suffix.count))

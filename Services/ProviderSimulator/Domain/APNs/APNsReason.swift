@@ -1,4 +1,4 @@
-/// Every reason APNs documents for refusing a device push, with its status (push-protocols A.9).
+/// The documented APNs error reasons with their status (Apple: Handling notification responses from APNs).
 enum APNsReason: String, CaseIterable, Sendable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -52,7 +52,7 @@ enum APNsReason: String, CaseIterable, Sendable {
         }
     }
 
-    /// What a status means when a script gives no reason; `nil` for a status that stands for several.
+    /// The reason of a scripted status without one; `nil` if several reasons share the status.
     static func usual(for status: Int) -> APNsReason? {
         switch status {
         case 404: .badPath
@@ -67,10 +67,10 @@ enum APNsReason: String, CaseIterable, Sendable {
     }
 }
 
-/// Why APNs refuses a request: its word, and what a person needs to find the mistake.
-struct APNsRefusal: Error, Hashable, Sendable {
+/// An APNs rejection: Apple's reason, and an explanation for the log.
+struct APNsRejection: Error, Hashable, Sendable {
     let reason: APNsReason
-    /// For the simulator's log only; APNs itself does not explain.
+    /// For the simulator's log only. APNs sends no explanation.
     let detail: String
 
     init(_ reason: APNsReason, _ detail: String) {

@@ -2,16 +2,16 @@ import Crypto
 import CryptoExtras
 import PushProtocol
 
-/// The credentials the simulator accepts: the public halves of what the senders sign with.
+/// The credentials that the simulator accepts: public keys and service accounts.
 struct KnownApps: Sendable {
     /// By key id.
     private(set) var apnsKeys: [String: APNsKey] = [:]
     /// By the account's e-mail address, which is the `iss` of its assertions.
     private(set) var serviceAccounts: [String: ServiceAccount] = [:]
-    /// Every FCM project that exists.
+    /// The known FCM projects.
     private(set) var projects: Set<String> = []
 
-    /// Adds a key; the same key may serve several apps of a team.
+    /// Adds a key. Several apps of a team may share one.
     mutating func add(_ key: APNsKey) throws(Conflict) {
         guard let known = apnsKeys[key.keyID] else {
             apnsKeys[key.keyID] = key
@@ -20,15 +20,15 @@ struct KnownApps: Sendable {
         guard known.teamID == key.teamID,
             known.publicKeys.map(\.rawRepresentation) == key.publicKeys.map(\.rawRepresentation)
         else {
-            throw Conflict(description: "the key id \(key.keyID) is used for two different keys or teams")
+            throw Conflict(description: "the key id \(key.keyID) belongs to two different keys or teams")
         }
         apnsKeys[key.keyID]?.topics.formUnion(key.topics)
         apnsKeys[key.keyID]?.environments.formUnion(key.environments)
     }
 
-    /// Every bundle topic that exists.
+    /// All bundle topics, of keys and certificates.
     var topics: Set<String> { apnsKeys.values.reduce(into: certifiedTopics) { $0.formUnion($1.topics) } }
-    /// Those that are known whether or not a key is for them.
+    /// Topics of apps in the catalog, also of those that use a certificate.
     var certifiedTopics: Set<String> = []
 
     mutating func add(_ account: ServiceAccount) {
@@ -36,15 +36,15 @@ struct KnownApps: Sendable {
         projects.insert(account.project)
     }
 
-    /// Takes another key of an account that is known, as Google's console adds one.
-    mutating func add(_ key: RotatedKey.Google, revokesOthers: Bool) throws(Unknown) {
+    /// Adds a key to a known service account.
+    mutating func add(_ key: PostedKey.Google, revokesOthers: Bool) throws(Unknown) {
         guard serviceAccounts[key.account] != nil else { throw Unknown(name: key.account) }
         if revokesOthers { serviceAccounts[key.account]?.publicKeys = [:] }
         serviceAccounts[key.account]?.publicKeys[key.keyID] = key.publicKey
     }
 
-    /// Takes another key under a key id that is known. Apple would give it an id of its own; a catalog names one.
-    mutating func add(_ key: RotatedKey.APNs, revokesOthers: Bool) throws(Unknown) {
+    /// Adds a public key under a known key id. Apple would assign a new id; the catalog names only one.
+    mutating func add(_ key: PostedKey.APNs, revokesOthers: Bool) throws(Unknown) {
         guard apnsKeys[key.keyID] != nil else { throw Unknown(name: key.keyID) }
         if revokesOthers {
             apnsKeys[key.keyID]?.publicKeys = []
@@ -53,23 +53,23 @@ struct KnownApps: Sendable {
         apnsKeys[key.keyID]?.publicKeys.append(key.publicKey)
     }
 
-    /// How often a key of APNs was revoked: what was signed with one has to be verified again.
+    /// The number of APNs key revocations. Cached tokens are verified again when it changes.
     private(set) var revocations = 0
 
-    /// A key id or an account that no app of the catalog names.
+    /// A key id or account that no app in the catalog uses.
     struct Unknown: Error, Hashable { let name: String }
 
-    /// Two apps that cannot both be right.
+    /// Contradicting credentials of two apps.
     struct Conflict: Error, CustomStringConvertible { let description: String }
 }
 
-/// An APNs signing key, its public half.
+/// The public half of an APNs signing key.
 struct APNsKey: Sendable {
     let keyID: String
     let teamID: String
-    /// Usually one: the former one too while keys are being exchanged.
+    /// Usually one; two during a key rotation.
     fileprivate(set) var publicKeys: [P256.Signing.PublicKey]
-    /// The bundle topics it may push to.
+    /// The bundle topics that the key may push to.
     var topics: Set<String>
     var environments: Set<ProviderEnvironment>
 
@@ -85,7 +85,7 @@ struct APNsKey: Sendable {
     }
 }
 
-/// A Google service account that may send for one project.
+/// A Google service account of one project.
 struct ServiceAccount: Sendable {
     let email: String
     let project: String

@@ -1,20 +1,20 @@
 import PushProtocol
 import Synchronization
 
-/// The broadcast channels of one environment (push-protocols A.11). Safe from any thread.
+/// The broadcast channels of one environment (ProviderFacts.md §A.11). Safe from any thread.
 final class APNsChannels: Sendable {
-    /// What APNs keeps for devices that are away.
+    /// The storage policy for offline devices.
     enum StoragePolicy: Int64, Sendable {
         case none = 0
         case mostRecent = 1
     }
 
-    /// Of one app.
+    /// Per app.
     static let maximumChannels = 10_000
 
     private let channels = Mutex<[String: [String: StoragePolicy]]>([:])
 
-    /// A new channel's id; `nil` when the app has as many as it may.
+    /// Creates a channel; `nil` when the app has the maximum.
     func create(_ policy: StoragePolicy, for bundle: String) -> String? {
         let id = Base64.text(of: (0..<16).map { _ in UInt8.random(in: .min ... .max) })
         return channels.withLock { channels in
@@ -26,7 +26,7 @@ final class APNsChannels: Sendable {
 
     func policy(of id: String, for bundle: String) -> StoragePolicy? { channels.withLock { $0[bundle]?[id] } }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether the channel existed.
     func delete(_ id: String, for bundle: String) -> Bool {
         channels.withLock { $0[bundle]?.removeValue(forKey: id) != nil }
     }
@@ -34,7 +34,7 @@ final class APNsChannels: Sendable {
     func all(of bundle: String) -> [String] { channels.withLock { $0[bundle, default: [:]].keys.sorted() } }
 }
 
-/// Base64 with padding (RFC 4648 §4), as channel ids are written.
+/// Base64 with padding (RFC 4648 §4), the form of channel ids.
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

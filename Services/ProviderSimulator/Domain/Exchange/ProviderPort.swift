@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// One of the ports on which a provider answers.
+/// A listening port of a provider.
 enum ProviderPort: Hashable, Sendable, CaseIterable {
     case apns(ProviderEnvironment)
     /// FCM, and Google's token endpoint.
@@ -8,7 +8,7 @@ enum ProviderPort: Hashable, Sendable, CaseIterable {
 
     static let allCases: [ProviderPort] = [.apns(.production), .apns(.development), .google]
 
-    /// As the control API and the log call it.
+    /// The name in the control API and the log.
     var name: String {
         switch self {
         case .apns(.production): "apns"
@@ -19,8 +19,8 @@ enum ProviderPort: Hashable, Sendable, CaseIterable {
 }
 
 extension MemberReader {
-    /// The ports a member names: one of them, or all when it is absent.
-    func ports(_ name: String) throws(ControlProblem) -> [ProviderPort] {
+    /// The ports that a member names: one, or all when it is absent.
+    func ports(_ name: String) throws(ControlRequestError) -> [ProviderPort] {
         guard let text = try text(name) else { return ProviderPort.allCases }
         guard let port = ProviderPort.allCases.first(where: { $0.name == text }) else {
             throw problem(name, "is none of \(ProviderPort.allCases.map(\.name).joined(separator: ", "))")

@@ -1,10 +1,10 @@
 import PushProtocol
 
-/// One header field, its name in lower case.
+/// One header field. Its name is in lower case.
 struct Header: Hashable, Sendable {
     let name: String
     let value: String
-    /// Whether it came as a never-indexed literal: all of the HPACK form that survives decoding.
+    /// Whether HPACK sent it as a never-indexed literal. Decoding keeps no other detail of the representation.
     let neverIndexed: Bool
 
     init(_ name: String, _ value: String, neverIndexed: Bool = false) {
@@ -14,18 +14,18 @@ struct Header: Hashable, Sendable {
     }
 }
 
-/// One request as it reached a provider, whole.
+/// A complete request to a provider.
 struct ProviderRequest: Sendable {
-    /// Which connection it came on: unique for the life of the simulator.
+    /// Unique for the life of the simulator.
     let connection: Int
     let stream: Int32
     let method: String
     let path: String
-    /// In the order they came, without pseudo-headers.
+    /// In order of arrival, without pseudo-headers.
     let headers: [Header]
     let body: [UInt8]
     let receivedAt: Timestamp
-    /// Whether the client proved itself by a certificate that the port trusts.
+    /// Whether the client presented a certificate that the port trusts.
     var hasClientCertificate = false
 
     /// The first value of a header.

@@ -1,6 +1,7 @@
-/// A `condition`: `'a' in topics && !('b' in topics || 'c' in topics)`, at most five topics (push-protocols B.3).
+/// A topic `condition`: `'a' in topics && !('b' in topics || 'c' in topics)`, with at most five topics (Firebase: Send
+/// messages to topics).
 ///
-/// Parentheses come first; `&&` and `||` bind alike and are taken from the left.
+/// Parentheses bind first. `&&` and `||` have equal precedence and associate to the left.
 struct FCMCondition: Hashable, Sendable {
     static let maximumTopics = 5
 
@@ -18,7 +19,7 @@ struct FCMCondition: Hashable, Sendable {
     static func read(_ text: String) -> Result<FCMCondition, Problem> {
         var parser = Parser(rest: text[...])
         guard let expression = parser.expression(depth: 0), parser.rest.isEmpty else {
-            return .failure(Problem(description: "the condition cannot be read at “\(parser.rest.prefix(20))”"))
+            return .failure(Problem(description: "the condition is invalid at “\(parser.rest.prefix(20))”"))
         }
         guard parser.topics <= maximumTopics else {
             return .failure(
@@ -28,7 +29,7 @@ struct FCMCondition: Hashable, Sendable {
         return .success(FCMCondition(expression: expression))
     }
 
-    /// Whether it is true for a phone that has subscribed to `topics`.
+    /// Whether it holds for a phone subscribed to `topics`.
     func holds(for topics: Set<String>) -> Bool { Self.holds(expression, topics) }
 
     private static func holds(_ expression: Expression, _ topics: Set<String>) -> Bool {
@@ -41,7 +42,7 @@ struct FCMCondition: Hashable, Sendable {
     }
 
     private struct Parser {
-        /// Deeper parentheses say nothing that five topics need.
+        /// Five topics need no deeper nesting.
         static let maximumDepth = 16
 
         var rest: Substring

@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// The values of FCM's `errorCode`, each with its HTTP status (push-protocols B.7).
+/// The FCM error codes with their HTTP status (Firebase: FCM error codes).
 enum FCMErrorCode: String, CaseIterable, Sendable {
     case unspecified = "UNSPECIFIED_ERROR"
     case invalidArgument = "INVALID_ARGUMENT"
@@ -24,9 +24,9 @@ enum FCMErrorCode: String, CaseIterable, Sendable {
     }
 }
 
-/// The error envelope of Google's APIs (push-protocols B.6).
+/// The error envelope of Google APIs (ProviderFacts.md §B.6).
 enum FCMErrorEnvelope {
-    /// The canonical status that goes with an HTTP status.
+    /// The canonical status of an HTTP status.
     static func canonicalStatus(of status: Int) -> String {
         switch status {
         case 400: "INVALID_ARGUMENT"
@@ -56,12 +56,12 @@ enum FCMErrorEnvelope {
         }
     }
 
-    /// The detail that says which FCM error it is.
+    /// The `FcmError` detail.
     static func fcmError(_ code: String) -> JSONValue {
         ["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": .string(code)]
     }
 
-    /// The detail that carries Apple's own answer.
+    /// The `ApnsError` detail, which carries Apple's response.
     static func apnsError(status: Int, reason: String) -> JSONValue {
         [
             "@type": "type.googleapis.com/google.firebase.fcm.v1.ApnsError", "statusCode": .int(Int64(status)),
@@ -69,7 +69,7 @@ enum FCMErrorEnvelope {
         ]
     }
 
-    /// The detail that says which fields are wrong.
+    /// The `BadRequest` detail, which names the invalid fields.
     static func badRequest(_ violations: [FCMViolation]) -> JSONValue {
         [
             "@type": "type.googleapis.com/google.rpc.BadRequest",
@@ -79,8 +79,8 @@ enum FCMErrorEnvelope {
     }
 }
 
-/// Why FCM refuses a request before any script is asked.
-struct FCMRefusal: Error, Hashable, Sendable {
+/// A rejection by FCM's own checks.
+struct FCMRejection: Error, Hashable, Sendable {
     let status: Int
     let message: String
     var errorCode: FCMErrorCode?

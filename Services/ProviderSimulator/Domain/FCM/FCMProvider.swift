@@ -1,76 +1,75 @@
 import PushProtocol
 
-/// FCM's front end: `messages:send` of every project, and Google's token endpoint on the same port. Safe from any
-/// thread.
+/// FCM's `messages:send` for every project, and Google's token endpoint on the same port. Safe from any thread.
 final class FCMProvider: Sendable {
-    private let world: World
+    private let state: SimulatorState
     private let tokenEndpoint: TokenEndpoint
 
-    init(in world: World) {
-        self.world = world
-        tokenEndpoint = TokenEndpoint(in: world)
+    init(in state: SimulatorState) {
+        self.state = state
+        tokenEndpoint = TokenEndpoint(in: state)
     }
 
-    func answer(_ request: ProviderRequest) -> Verdict {
+    func answer(_ request: ProviderRequest) -> SimulatedResponse {
         if request.path == TokenEndpoint.path { return tokenEndpoint.answer(request) }
-        if let operation = FCMTopicDesk.Operation(request.path) { return answer(operation, request) }
+        if let operation = FCMTopicEndpoint.Operation(request.path) { return answer(operation, request) }
         let project = Self.project(of: request.path)
-        var verdict = Verdict(acts: [], app: project)
-        do throws(FCMRefusal) {
-            let review = try FCMReview(request, project: project, world: world)
-            verdict.target = review.token
-            try review.checkToken(world.registrations, at: request.receivedAt)
-            if let refusal = overQuota(review, at: request.receivedAt) {
-                verdict.reason = FCMErrorCode.quotaExceeded.rawValue
-                verdict.detail = refusal.detail
-                let answer = quota.answer(refusal)
-                verdict.acts = [
-                    .respond(Self.refusal(answer, refusal.detail, at: request.receivedAt), bodyAfter: .zero)
+        var response = SimulatedResponse(actions: [], app: project)
+        do throws(FCMRejection) {
+            let validator = try FCMRequestValidator(request, project: project, state: state)
+            response.target = validator.token
+            try validator.checkToken(state.pinnedTokens, at: request.receivedAt)
+            if let rejection = overQuota(validator, at: request.receivedAt) {
+                response.reason = FCMErrorCode.quotaExceeded.rawValue
+                response.detail = rejection.detail
+                let answer = quota.answer(rejection)
+                response.actions = [
+                    .respond(Self.rejection(answer, rejection.detail, at: request.receivedAt), bodyAfter: .zero)
                 ]
-                return verdict
+                return response
             }
-            play(outcome(for: review), for: review, at: request.receivedAt, into: &verdict)
+            play(outcome(for: validator), for: validator, at: request.receivedAt, into: &response)
         } catch {
-            quota.spendRefusal(error.status, project: project, at: request.receivedAt)
-            refuse(error, at: request.receivedAt, into: &verdict)
+            quota.consumeRejection(error.status, project: project, at: request.receivedAt)
+            reject(error, at: request.receivedAt, into: &response)
         }
-        return verdict
+        return response
     }
 
-    /// Subscribing to topics; scripts are for messages.
-    private func answer(_ operation: FCMTopicDesk.Operation, _ request: ProviderRequest) -> Verdict {
-        var verdict = Verdict(acts: [], app: operation.project)
-        do throws(FCMRefusal) {
-            let project = try FCMReview.authorizedProject(request, project: operation.project, world: world)
-            verdict.app = project
-            let reply = try FCMTopicDesk(topics: world.topics).answer(operation, request, project: project)
-            verdict.acts = [.respond(reply, bodyAfter: .zero)]
+    /// Responds to topic subscriptions. Outcomes cannot be scripted for them.
+    private func answer(_ operation: FCMTopicEndpoint.Operation, _ request: ProviderRequest) -> SimulatedResponse {
+        var response = SimulatedResponse(actions: [], app: operation.project)
+        do throws(FCMRejection) {
+            let project = try FCMRequestValidator.authorizedProject(request, project: operation.project, state: state)
+            response.app = project
+            let reply = try FCMTopicEndpoint(topics: state.topics).answer(operation, request, project: project)
+            response.actions = [.respond(reply, bodyAfter: .zero)]
         } catch {
-            refuse(error, at: request.receivedAt, into: &verdict)
+            reject(error, at: request.receivedAt, into: &response)
         }
-        return verdict
+        return response
     }
 
-    private var quota: FCMQuota { FCMQuota(allowances: world.allowances) }
+    private var quota: FCMQuota { FCMQuota(rateLimits: state.rateLimits) }
 
-    private func overQuota(_ review: FCMReview, at now: Timestamp) -> FCMQuotaRefusal? {
-        do throws(FCMQuotaRefusal) {
-            try quota.spend(project: review.project, token: review.token, at: now)
+    private func overQuota(_ validator: FCMRequestValidator, at now: Timestamp) -> FCMQuotaExceeded? {
+        do throws(FCMQuotaExceeded) {
+            try quota.consume(project: validator.project, token: validator.token, at: now)
             return nil
         } catch {
             return error
         }
     }
 
-    private func refuse(_ error: FCMRefusal, at now: Timestamp, into verdict: inout Verdict) {
-        var answer = ScriptedAnswer(error.status, errorCode: error.errorCode?.rawValue)
+    private func reject(_ error: FCMRejection, at now: Timestamp, into response: inout SimulatedResponse) {
+        var answer = ScriptedResponse(error.status, errorCode: error.errorCode?.rawValue)
         if !error.violations.isEmpty { answer.details = [FCMErrorEnvelope.badRequest(error.violations)] }
-        verdict.reason = Self.reason(answer)
-        verdict.detail =
+        response.reason = Self.reason(answer)
+        response.detail =
             error.violations.isEmpty
             ? error.message : error.violations.map { "\($0.field): \($0.description)" }.joined(separator: "; ")
-        verdict.acts = [
-            .respond(Self.refusal(answer, error.message, at: now), bodyAfter: .zero)
+        response.actions = [
+            .respond(Self.rejection(answer, error.message, at: now), bodyAfter: .zero)
         ]
     }
 
@@ -83,44 +82,46 @@ final class FCMProvider: Sendable {
         return project.contains("/") ? nil : String(project)
     }
 
-    private func outcome(for review: FCMReview) -> ScriptedOutcome {
-        // A dry run checks the message and reaches nobody, Apple included (D.3.5).
-        if review.isDryRun { return ScriptedOutcome(.answer(ScriptedAnswer(200))) }
-        let scenario = review.token.flatMap(FCMScenario.outcome)
-        return world.outcomes.take(.fcm, token: review.token, app: review.project, scenario: scenario)
-            ?? ScriptedOutcome(.answer(ScriptedAnswer(200)))
+    private func outcome(for validator: FCMRequestValidator) -> ScriptedOutcome {
+        // A dry run validates the message and sends nothing, also not to APNs.
+        if validator.isDryRun { return ScriptedOutcome(.answer(ScriptedResponse(200))) }
+        let scenario = validator.token.flatMap(FCMScenario.outcome)
+        return state.outcomes.take(.fcm, token: validator.token, app: validator.project, scenario: scenario)
+            ?? ScriptedOutcome(.answer(ScriptedResponse(200)))
     }
 
     private func play(
-        _ outcome: ScriptedOutcome, for review: FCMReview, at now: Timestamp, into verdict: inout Verdict
+        _ outcome: ScriptedOutcome, for validator: FCMRequestValidator, at now: Timestamp,
+        into response: inout SimulatedResponse
     ) {
-        let name = "projects/\(review.project)/messages/" + (review.isDryRun ? "fake_message_id" : Self.messageID(now))
-        verdict.acts = outcome.acts { answer in
-            guard answer.status == 200 else { return Self.refusal(answer, "scripted by the simulator", at: now) }
+        let name =
+            "projects/\(validator.project)/messages/" + (validator.isDryRun ? "fake_message_id" : Self.messageID(now))
+        response.actions = outcome.actions { answer in
+            guard answer.status == 200 else { return Self.rejection(answer, "scripted by the simulator", at: now) }
             return Reply(
                 status: 200, headers: [Self.json],
                 body: answer.body ?? JSONWriter.object { $0.member("name", name) })
         }
-        verdict.fault = outcome.label
-        verdict.isDelivered = outcome.isTaken && !review.isDryRun
-        if outcome.isTaken { verdict.messageID = name }
-        if verdict.isDelivered { verdict.subscribers = Array(subscribers(review).prefix(PhoneWall.maximumPhones)) }
-        if let answer = outcome.answer, answer.status != 200 { verdict.reason = Self.reason(answer) }
+        response.fault = outcome.label
+        response.isDelivered = outcome.isProcessed && !validator.isDryRun
+        if outcome.isProcessed { response.messageID = name }
+        if response.isDelivered { response.subscribers = Array(subscribers(validator).prefix(PhoneWall.maximumPhones)) }
+        if let answer = outcome.answer, answer.status != 200 { response.reason = Self.reason(answer) }
     }
 
-    /// The phones that a message to a topic, or with a condition, rings.
-    private func subscribers(_ review: FCMReview) -> [String] {
-        if let topic = review.topic { return Array(world.topics.subscribers(of: topic, of: review.project)) }
-        return review.condition.map { world.topics.instances(where: $0, of: review.project) } ?? []
+    /// The phones subscribed to the message's topic or condition.
+    private func subscribers(_ validator: FCMRequestValidator) -> [String] {
+        if let topic = validator.topic { return Array(state.topics.subscribers(of: topic, of: validator.project)) }
+        return validator.condition.map { state.topics.instances(where: $0, of: validator.project) } ?? []
     }
 
-    private static func reason(_ answer: ScriptedAnswer) -> String {
+    private static func reason(_ answer: ScriptedResponse) -> String {
         answer.errorCode ?? FCMErrorEnvelope.canonicalStatus(of: answer.status)
     }
 
     static let json = Header("content-type", "application/json; charset=UTF-8")
 
-    private static func refusal(_ answer: ScriptedAnswer, _ message: String, at now: Timestamp) -> Reply {
+    private static func rejection(_ answer: ScriptedResponse, _ message: String, at now: Timestamp) -> Reply {
         var details = answer.details
         if let code = answer.errorCode { details.insert(FCMErrorEnvelope.fcmError(code), at: 0) }
         var reply = Reply(
@@ -130,7 +131,7 @@ final class FCMProvider: Sendable {
         return reply
     }
 
-    /// Opaque, and with the `:` and `%` that real ones have and careless clients decode.
+    /// Opaque, with the `:` and `%` of real message names, which clients must not decode.
     private static func messageID(_ now: Timestamp) -> String {
         let random = UInt64.random(in: .min ... .max)
         return "0:\(now.milliseconds)000%\(String(random, radix: 16))"

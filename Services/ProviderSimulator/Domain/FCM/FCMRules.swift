@@ -1,15 +1,15 @@
 import PushProtocol
 
-/// What FCM demands of a message beyond its shape (push-protocols B.3). The message has its fields' own names.
+/// FCM's message rules beyond the JSON shape (ProviderFacts.md §B.3). Expects canonical field names.
 struct FCMRules {
-    /// In bytes, of notification and data together.
+    /// In bytes, notification and data together.
     static let maximumSize = 4096
     /// In seconds: four weeks.
     static let maximumTTL: Int64 = 2_419_200
 
     private(set) var violations: [FCMViolation] = []
 
-    /// Everything that is wrong with `message`.
+    /// All violations in `message`.
     static func violations(of message: [String: JSONValue]) -> [FCMViolation] {
         var rules = FCMRules()
         rules.checkTarget(message)
@@ -17,16 +17,16 @@ struct FCMRules {
         rules.checkLabels(message)
         rules.checkAndroid(message["android"])
         if message["android"] != nil, message["android_v2"] != nil {
-            rules.refuse("message.android_v2", "android and android_v2 exclude each other")
+            rules.reject("message.android_v2", "android and android_v2 are mutually exclusive")
         }
         if let link = message["webpush"]?["fcm_options"]?["link"]?.string, !link.hasPrefix("https://") {
-            rules.refuse("message.webpush.fcm_options.link", "the link is not an https URL")
+            rules.reject("message.webpush.fcm_options.link", "the link is not an https URL")
         }
         rules.checkSize(message)
         return rules.violations
     }
 
-    private mutating func refuse(_ field: String, _ description: String) {
+    private mutating func reject(_ field: String, _ description: String) {
         violations.append(FCMViolation(field: field, description: description))
     }
 
@@ -34,13 +34,13 @@ struct FCMRules {
         let targets = ["fid", "token", "topic", "condition"].filter { message[$0] != nil }
         guard targets.count == 1 else {
             let found = targets.isEmpty ? "none is set" : "\(targets.joined(separator: " and ")) are set"
-            return refuse("message", "exactly one of fid, token, topic and condition is needed; \(found)")
+            return reject("message", "exactly one of fid, token, topic and condition is needed; \(found)")
         }
         if let topic = message["topic"]?.string, !Self.isTopic(topic) {
-            refuse("message.topic", "a topic is 1 to 900 of the characters a-z A-Z 0-9 - _ . ~ %")
+            reject("message.topic", "a topic is 1 to 900 of the characters a-z A-Z 0-9 - _ . ~ %")
         }
         if let condition = message["condition"]?.string, case .failure(let problem) = FCMCondition.read(condition) {
-            refuse("message.condition", problem.description)
+            reject("message.condition", problem.description)
         }
     }
 
@@ -63,7 +63,7 @@ struct FCMRules {
             ("message.data", message["data"]), ("message.android.data", message["android"]?["data"]),
         ] {
             for (index, key) in (data?.object ?? [:]).keys.sorted().enumerated() where Self.isReserved(key) {
-                refuse("\(path)[\(index)].key", "“\(key)” is a reserved data key")
+                reject("\(path)[\(index)].key", "“\(key)” is a reserved data key")
             }
         }
     }
@@ -79,7 +79,7 @@ struct FCMRules {
         for (path, block) in blocks {
             guard let label = block["fcm_options"]?["analytics_label"]?.string else { continue }
             guard (1...50).contains(label.utf8.count), label.utf8.allSatisfy(Self.isLabelByte) else {
-                refuse("\(path).fcm_options.analytics_label", "a label is 1 to 50 of a-z A-Z 0-9 - _ . ~ %")
+                reject("\(path).fcm_options.analytics_label", "a label is 1 to 50 of a-z A-Z 0-9 - _ . ~ %")
                 continue
             }
         }
@@ -89,21 +89,21 @@ struct FCMRules {
         if let ttl = android?["ttl"]?.string.flatMap(FCMDuration.init),
             ttl.isNegative || ttl.seconds > Self.maximumTTL
         {
-            refuse("message.android.ttl", "a ttl is 0s to \(Self.maximumTTL)s")
+            reject("message.android.ttl", "a ttl is 0s to \(Self.maximumTTL)s")
         }
         let notification = android?["notification"]
         if let color = notification?["color"]?.string,
             color.utf8.count != 7 || !color.hasPrefix("#") || !color.dropFirst().allSatisfy({ $0.isHexDigit })
         {
-            refuse("message.android.notification.color", "a color is #rrggbb")
+            reject("message.android.notification.color", "a color is #rrggbb")
         }
         if let lights = notification?["light_settings"] {
             for name in ["color", "light_on_duration", "light_off_duration"] where lights[name] == nil {
-                refuse("message.android.notification.light_settings.\(name)", "light settings need a \(name)")
+                reject("message.android.notification.light_settings.\(name)", "light settings require \(name)")
             }
         }
         if let count = notification?["notification_count"]?.int, count < 0 {
-            refuse("message.android.notification.notification_count", "a count is not negative")
+            reject("message.android.notification.notification_count", "a count must not be negative")
         }
     }
 
@@ -111,7 +111,7 @@ struct FCMRules {
         var writer = JSONWriter()
         for name in ["notification", "data"] { message[name].map { writer.value($0) } }
         guard writer.bytes.count > Self.maximumSize else { return }
-        refuse(
+        reject(
             "message", "notification and data have \(writer.bytes.count) bytes; at most \(Self.maximumSize) are allowed"
         )
     }

@@ -1,8 +1,7 @@
 import PushProtocol
 
-/// The scenario a registration token spells: `sim:<NAME>[:n[:anything]]` (push-protocols D.4). `n` is how often it is
-/// played before the token becomes a good one; for `SLOW` it is the delay in milliseconds. What follows a second colon
-/// makes tokens with the same scenario different.
+/// The scenario encoded in a registration token: `sim:<NAME>[:n[:suffix]]`. `n` is the number of times it is played;
+/// for `SLOW`, the delay in milliseconds. The suffix distinguishes tokens with the same scenario.
 enum FCMScenario: String, CaseIterable, Sendable {
     case ok = "OK"
     case unregistered = "UNREGISTERED"
@@ -26,7 +25,7 @@ enum FCMScenario: String, CaseIterable, Sendable {
     case goAway = "GOAWAY"
     case drop = "DROP"
 
-    /// `nil` for a token that spells none.
+    /// `nil` for a token without a scenario.
     static func outcome(of token: String) -> ScriptedOutcome? {
         guard token.hasPrefix("sim:") else { return nil }
         let words = token.dropFirst(4).split(separator: ":", omittingEmptySubsequences: false)
@@ -36,12 +35,12 @@ enum FCMScenario: String, CaseIterable, Sendable {
 
     private func outcome(argument: Int?) -> ScriptedOutcome {
         switch self {
-        case .slow: return ScriptedOutcome(.answer(ScriptedAnswer(200)), delay: .milliseconds(argument ?? 1000))
+        case .slow: return ScriptedOutcome(.answer(ScriptedResponse(200)), delay: .milliseconds(argument ?? 1000))
         case .hang: return ScriptedOutcome(.silence, count: argument)
         case .reset: return ScriptedOutcome(.reset(code: 2), count: argument)
         case .drop: return ScriptedOutcome(.drop, count: argument)
         case .goAway:
-            // Once unless told otherwise: what was not processed is sent again, for ever if need be.
+            // Once by default: a sender retries an unprocessed request without limit.
             let goAway = GoAway(lastStream: .before, debugData: Array("session_timed_out".utf8))
             return ScriptedOutcome(.unprocessed, goAway: goAway, count: argument ?? 1)
         case .ok, .unregistered, .badToken, .badPayload, .senderID, .quota, .quotaRetryAfter, .deviceQuota,
@@ -50,7 +49,7 @@ enum FCMScenario: String, CaseIterable, Sendable {
         }
     }
 
-    private var answer: ScriptedAnswer {
+    private var answer: ScriptedResponse {
         switch self {
         case .unregistered: .init(fcm: .unregistered)
         case .badToken:
@@ -83,7 +82,7 @@ enum FCMScenario: String, CaseIterable, Sendable {
     }
 }
 
-extension ScriptedAnswer {
-    /// A refusal with FCM's own code.
+extension ScriptedResponse {
+    /// A rejection with an FCM error code.
     init(fcm code: FCMErrorCode) { self.init(code.status, errorCode: code.rawValue) }
 }

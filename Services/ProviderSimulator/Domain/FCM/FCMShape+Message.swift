@@ -1,4 +1,4 @@
-/// The request of `messages:send` (push-protocols B.2, B.3).
+/// The schema of `messages:send` (ProviderFacts.md §B.2, §B.3).
 extension FCMMessageShape {
     static let sendRequest = FCMMessageShape(["message": .message(message), "validate_only": .bool])
 

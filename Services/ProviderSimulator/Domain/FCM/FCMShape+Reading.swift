@@ -1,7 +1,7 @@
 import PushProtocol
 
 extension FCMMessageShape {
-    /// The object with every field under its own name, and what is wrong with it. `null` counts as absent.
+    /// Returns the object with canonical field names and appends its violations. `null` counts as absent.
     func read(_ value: JSONValue, at path: String, _ violations: inout [FCMViolation]) -> [String: JSONValue] {
         guard let members = value.object else {
             violations.append(FCMViolation(field: path, description: Self.mismatch(path, "an object")))
@@ -30,7 +30,7 @@ extension FCMMessageShape {
 }
 
 extension FCMShape {
-    /// The value with the fields of messages under their own names.
+    /// Returns the value with canonical field names inside messages.
     fileprivate func read(_ value: JSONValue, at path: String, _ violations: inout [FCMViolation]) -> JSONValue {
         switch self {
         case .message(let shape): return .object(shape.read(value, at: path, &violations))
@@ -57,7 +57,7 @@ extension FCMShape {
             })
     }
 
-    /// A map is a repeated entry to protobuf, so its places are numbered; here in the order of the keys.
+    /// Protobuf encodes a map as a repeated entry, so paths carry an index; here in the order of the keys.
     private func readStringMap(_ value: JSONValue, at path: String, _ violations: inout [FCMViolation]) {
         guard let members = value.object else {
             violations.append(FCMViolation(field: path, description: FCMMessageShape.mismatch(path, "an object")))
@@ -73,7 +73,7 @@ extension FCMShape {
         switch self {
         case .string: value.string != nil
         case .bool: value.bool != nil
-        // Protobuf's JSON form takes numbers as strings too.
+        // Protobuf's JSON mapping accepts numbers as strings.
         case .integer: (value.int ?? value.string.flatMap { Int64($0) }).map { Int32(exactly: $0) != nil } ?? false
         case .number:
             switch value {
@@ -105,7 +105,7 @@ extension FCMShape {
     }
 }
 
-/// A protobuf Duration in its JSON form.
+/// A protobuf Duration in JSON.
 struct FCMDuration: Hashable, Sendable {
     /// Rounded down, as FCM does with `ttl`.
     let seconds: Int64

@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// The JSON shape of one field of the FCM v1 API, as Google's JSON-to-protobuf front end reads it.
+/// The JSON shape of an FCM v1 field, as Google's JSON-to-protobuf mapping reads it.
 indirect enum FCMShape: Sendable {
     case string
     case bool
@@ -10,18 +10,18 @@ indirect enum FCMShape: Sendable {
     case duration
     /// RFC 3339.
     case timestamp
-    /// One of these names; `foldsCase` for the one field that also takes lower case.
+    /// One of these names. `foldsCase` also accepts lower case, for the one field that has it.
     case enumeration(Set<String>, foldsCase: Bool = false)
     case stringMap
-    /// Any object, carried verbatim.
+    /// Any object, passed through unchanged.
     case anyObject
     case list(FCMShape)
     case message(FCMMessageShape)
 }
 
-/// The fields of one message type. Each is accepted under its own name and in lowerCamelCase.
+/// The fields of one message type, accepted in snake_case and lowerCamelCase.
 struct FCMMessageShape: Sendable {
-    /// Both spellings lead to the field's own name and shape.
+    /// Maps both spellings to the canonical name and shape.
     let fields: [String: (name: String, shape: FCMShape)]
 
     init(_ fields: [String: FCMShape]) {
@@ -39,9 +39,9 @@ struct FCMMessageShape: Sendable {
     }
 }
 
-/// One thing wrong with a message: where, and what.
+/// An invalid field and the reason.
 struct FCMViolation: Hashable, Sendable {
-    /// A dotted path in the fields' own names, `message.data[0].value`; empty for the body itself.
+    /// A path of canonical names, `message.data[0].value`; empty for the body itself.
     let field: String
     let description: String
 }

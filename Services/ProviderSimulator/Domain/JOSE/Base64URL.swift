@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Base64 with the URL alphabet and no padding (RFC 7515 §2).
 enum Base64URL {
-    /// `nil` for text with padding, white space or any other foreign character.
+    /// Decodes; `nil` for padding, white space or any other character outside the alphabet.
     static func bytes(of text: some StringProtocol) -> [UInt8]? {
         var standard = ""
         standard.reserveCapacity(text.utf8.count + 3)

@@ -1,17 +1,16 @@
 import PushProtocol
 
-/// A JSON Web Token taken apart (RFC 7519, compact serialization) and nothing more: what it says is not yet believed.
+/// A parsed JSON Web Token in compact serialization (RFC 7519), not verified.
 ///
-/// The simulator verifies with swift-crypto and these few lines, not with the library that the senders sign with, so
-/// that an error in one of the two shows.
+/// Uses swift-crypto instead of the senders' JWT library, so that a bug in one of them shows.
 struct CompactJWT: Sendable {
     let header: JSONValue
     let claims: JSONValue
-    /// What the signature is over: the first two parts as they were sent.
+    /// The signing input: the first two parts as received.
     let signedBytes: [UInt8]
     let signature: [UInt8]
 
-    /// `nil` unless it is three base64url parts, the first two of them JSON objects.
+    /// `nil` unless there are three base64url parts and the first two are JSON objects.
     init?(_ text: some StringProtocol) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),

@@ -1,15 +1,15 @@
 import PushProtocol
 
-/// Reads JSON the way both providers' front ends do: strictly RFC 8259, the last of repeated members wins, and nothing
-/// nests deeper than ``maximumDepth``.
+/// Reads JSON as both providers do: strict RFC 8259, the last of duplicate members wins, and at most ``maximumDepth``
+/// levels.
 ///
-/// It stands beside `WireCoding` because a simulator under load parses every body it is sent, and Foundation's decoder
-/// costs ten times as much for a value without a fixed shape.
+/// Faster than `WireCoding`: Foundation's decoder needs ten times as long for a value without a fixed type, and a
+/// simulator under load parses every body.
 struct JSONReader {
-    /// The deepest nesting of arrays and objects that is read.
+    /// The maximum nesting of arrays and objects.
     static let maximumDepth = 64
 
-    /// Where the text stops being JSON.
+    /// The position and reason of a syntax error.
     struct Failure: Error, Equatable {
         let offset: Int
         let problem: String
@@ -20,7 +20,7 @@ struct JSONReader {
 
     private init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-    /// The one value that `body` holds.
+    /// Parses the single value in `body`.
     static func value(of body: some Sequence<UInt8>) throws(Failure) -> JSONValue {
         let result: Result<JSONValue, Failure> =
             body.withContiguousStorageIfAvailable(read) ?? Array(body).withUnsafeBufferPointer(read)
@@ -156,7 +156,7 @@ extension JSONReader {
         throw failure("a string without an end")
     }
 
-    /// The rare path: `position` is at the first backslash of a string that began at `start`.
+    /// The slow path: `position` is at the first backslash of a string that started at `start`.
     private mutating func escapedString(from start: Int) throws(Failure) -> String {
         var unescaped = Array(bytes[start..<position])
         while let byte = next {

@@ -1,31 +1,32 @@
 import PushProtocol
 
-/// One request and what became of it, as the log keeps it.
+/// One request with its response, as logged.
 ///
-/// A class, so that the log, a phone and an answer in the making share one copy.
+/// A class: the log, phones and responses share one instance.
 final class LoggedRequest: Sendable {
-    /// Counts all requests of a run from 1.
+    /// Numbers all requests of a run from 1.
     let sequence: Int
-    let party: Party
+    let provider: ProviderKind
     let environment: ProviderEnvironment
     let request: ProviderRequest
-    let verdict: Verdict
+    let response: SimulatedResponse
 
     init(
-        sequence: Int, party: Party, environment: ProviderEnvironment, request: ProviderRequest, verdict: Verdict
+        sequence: Int, provider: ProviderKind, environment: ProviderEnvironment, request: ProviderRequest,
+        response: SimulatedResponse
     ) {
         self.sequence = sequence
-        self.party = party
+        self.provider = provider
         self.environment = environment
         self.request = request
-        self.verdict = verdict
+        self.response = response
     }
 
-    /// The entry as the control port tells it. The body stands there as it was sent, byte for byte, when it is JSON.
+    /// Writes the log entry. A JSON body is written byte for byte as received.
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("sequence", sequence)
-            writer.member("provider", party.rawValue)
+            writer.member("provider", provider.rawValue)
             writer.member("environment", environment.rawValue)
             writer.member("connection", request.connection)
             writer.member("stream", request.stream)
@@ -38,17 +39,17 @@ final class LoggedRequest: Sendable {
             writer.array(request.headers.filter(\.neverIndexed)) { $0.string($1.name) }
             writer.name("body")
             writeBody(to: &writer)
-            writer.member("token", verdict.target)
-            writer.member("app", verdict.app)
-            writer.member("status", verdict.status)
-            writer.member("reason", verdict.reason)
-            writer.member("detail", verdict.detail)
-            writer.member("fault", verdict.fault)
-            writer.member(party == .apns ? "apnsID" : "messageName", verdict.messageID)
+            writer.member("token", response.target)
+            writer.member("app", response.app)
+            writer.member("status", response.status)
+            writer.member("reason", response.reason)
+            writer.member("detail", response.detail)
+            writer.member("fault", response.fault)
+            writer.member(provider == .apns ? "apnsID" : "messageName", response.messageID)
         }
     }
 
-    /// In the order they came; the values of a repeated header are joined.
+    /// In order of arrival; repeated headers are joined with a comma.
     private func writeHeaders(to writer: inout JSONWriter) {
         var written: Set<String> = []
         for header in request.headers where written.insert(header.name).inserted {

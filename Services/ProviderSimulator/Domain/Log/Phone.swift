@@ -1,25 +1,25 @@
 import PushProtocol
 
-/// A device as the simulator knows it: by its token, from what was sent to it.
+/// A device, identified by its token, with its request counts.
 struct Phone: Sendable {
     struct ID: Hashable, Sendable {
-        let party: Party
+        let provider: ProviderKind
         let token: String
     }
 
     let id: ID
     private(set) var delivered = 0
     private(set) var refused = 0
-    /// The last request a phone would have got something of.
+    /// The last delivered request.
     private(set) var last: LoggedRequest?
-    /// The number of the last request, whatever became of it.
+    /// The number of the last request, delivered or rejected.
     private(set) var lastSequence = 0
 
     init(_ id: ID) { self.id = id }
 
     mutating func record(_ entry: LoggedRequest) {
         lastSequence = entry.sequence
-        if entry.verdict.isDelivered {
+        if entry.response.isDelivered {
             delivered += 1
             last = entry
         } else {
@@ -29,9 +29,9 @@ struct Phone: Sendable {
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("provider", id.party.rawValue)
+            writer.member("provider", id.provider.rawValue)
             writer.member("token", id.token)
-            writer.member("app", last?.verdict.app)
+            writer.member("app", last?.response.app)
             writer.member("environment", last?.environment.rawValue)
             writer.member("delivered", delivered)
             writer.member("refused", refused)

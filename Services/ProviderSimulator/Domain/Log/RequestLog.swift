@@ -1,21 +1,21 @@
 import PushProtocol
 import Synchronization
 
-/// What the simulator received: the latest requests, the totals of all, and the phones they were for.
+/// The received requests: the latest in full, totals of all, and the phones they addressed.
 ///
-/// Appending takes one lock and no other thread; everything that costs is done when someone asks. Safe from any thread.
+/// Appending takes one lock. Encoding happens when the log is read. Safe from any thread.
 final class RequestLog: Sendable {
-    /// How many requests are kept; older ones only count. With 0 nothing but counts is kept.
+    /// The maximum number of requests kept. Older ones only count in the totals; with 0, all do.
     let capacity: Int
-    /// How many phones are known; requests for further tokens only count.
+    /// The maximum number of phones. Requests to further tokens only count in the totals.
     static let maximumPhones = 100_000
 
     private struct State {
         var sequence = 0
-        /// A ring: once full, `oldest` is where the next entry goes.
+        /// A ring buffer: once full, `oldest` is the next slot.
         var entries: [LoggedRequest] = []
         var oldest = 0
-        var totals: [Party: Totals] = [:]
+        var totals: [ProviderKind: RequestTotals] = [:]
         var phones: [Phone.ID: Phone] = [:]
     }
 
@@ -25,12 +25,13 @@ final class RequestLog: Sendable {
 
     @discardableResult
     func append(
-        _ request: ProviderRequest, _ verdict: Verdict, party: Party, environment: ProviderEnvironment
+        _ request: ProviderRequest, _ response: SimulatedResponse, provider: ProviderKind,
+        environment: ProviderEnvironment
     ) -> LoggedRequest {
         state.withLock { state in
             let entry = LoggedRequest(
-                sequence: state.sequence + 1, party: party, environment: environment, request: request,
-                verdict: verdict)
+                sequence: state.sequence + 1, provider: provider, environment: environment, request: request,
+                response: response)
             if state.entries.count < capacity {
                 state.entries.append(entry)
             } else if capacity > 0 {
@@ -38,9 +39,9 @@ final class RequestLog: Sendable {
                 state.oldest = (state.oldest + 1) % capacity
             }
             state.sequence += 1
-            state.totals[party, default: Totals()].count(entry)
-            if let token = verdict.target, !token.isEmpty {
-                let id = Phone.ID(party: party, token: token)
+            state.totals[provider, default: RequestTotals()].count(entry)
+            if let token = response.target, !token.isEmpty {
+                let id = Phone.ID(provider: provider, token: token)
                 if state.phones[id] != nil || state.phones.count < Self.maximumPhones {
                     state.phones[id, default: Phone(id)].record(entry)
                 }
@@ -52,33 +53,35 @@ final class RequestLog: Sendable {
     /// The kept requests of a provider, oldest first.
     ///
     /// - Parameters:
-    ///   - since: only those with a greater sequence number.
-    ///   - limit: at most this many, the oldest of them.
+    ///   - since: only requests with a greater sequence number.
+    ///   - limit: the maximum number of requests; the oldest are returned.
     func requests(
-        of party: Party, where filter: LogFilter = LogFilter(), since: Int = 0, limit: Int = .max
+        of provider: ProviderKind, where filter: LogFilter = LogFilter(), since: Int = 0, limit: Int = .max
     ) -> [LoggedRequest] {
         let (entries, oldest) = state.withLock { ($0.entries, $0.oldest) }
         var found: [LoggedRequest] = []
         for entry in [entries[oldest...], entries[..<oldest]].joined()
-        where entry.party == party && entry.sequence > since && filter.admits(entry) {
+        where entry.provider == provider && entry.sequence > since && filter.admits(entry) {
             guard found.count < limit else { break }
             found.append(entry)
         }
         return found
     }
 
-    func totals(of party: Party) -> Totals { state.withLock { $0.totals[party] ?? Totals() } }
+    func totals(of provider: ProviderKind) -> RequestTotals {
+        state.withLock { $0.totals[provider] ?? RequestTotals() }
+    }
 
-    /// The phone with this token, if anything was sent to it.
+    /// The phone with this token, if it received a request.
     func phone(_ id: Phone.ID) -> Phone? { state.withLock { $0.phones[id] } }
 
-    /// Every known phone, the last one to get something first.
+    /// All known phones, the most recently addressed first.
     var phones: [Phone] { state.withLock { Array($0.phones.values) }.sorted { $0.lastSequence > $1.lastSequence } }
 
     /// The number of the latest request.
     var lastSequence: Int { state.withLock { $0.sequence } }
 
-    /// Forgets requests, totals and phones; the numbering goes on.
+    /// Clears requests, totals and phones; sequence numbers continue.
     func removeAll() {
         state.withLock { state in
             state.totals = [:]

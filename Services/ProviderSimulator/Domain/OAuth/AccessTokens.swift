@@ -1,7 +1,7 @@
 import PushProtocol
 import Synchronization
 
-/// The access tokens that were issued and are still good. Safe from any thread.
+/// The valid access tokens. Safe from any thread.
 final class AccessTokens: Sendable {
     struct Grant: Hashable, Sendable {
         let project: String
@@ -10,7 +10,7 @@ final class AccessTokens: Sendable {
 
     private let grants = Mutex<[String: Grant]>([:])
 
-    /// A new opaque token.
+    /// Issues a new opaque token.
     func issue(project: String, lifetime: Int64, at now: Timestamp) -> String {
         let token = "ya29.sim-" + Base64URL.text(of: (0..<36).map { _ in UInt8.random(in: .min ... .max) })
         grants.withLock { grants in
@@ -24,6 +24,6 @@ final class AccessTokens: Sendable {
         grants.withLock { $0[token] }.flatMap { $0.expiresAt > now ? $0 : nil }
     }
 
-    /// Every token issued so far is refused from now on.
+    /// Revokes every token issued so far.
     func revokeAll() { grants.withLock { $0 = [:] } }
 }

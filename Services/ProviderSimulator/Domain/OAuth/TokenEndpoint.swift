@@ -1,32 +1,32 @@
 import Foundation
 import PushProtocol
 
-/// Google's token endpoint: an assertion in, an opaque access token out.
+/// Google's token endpoint: exchanges an assertion for an opaque access token.
 struct TokenEndpoint: Sendable {
     static let path = "/token"
     static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-    private let world: World
+    private let state: SimulatorState
 
-    init(in world: World) { self.world = world }
+    init(in state: SimulatorState) { self.state = state }
 
-    func answer(_ request: ProviderRequest) -> Verdict {
+    func answer(_ request: ProviderRequest) -> SimulatedResponse {
         let now = request.receivedAt
-        do throws(ServiceAccountAssertion.Refusal) {
+        do throws(ServiceAccountAssertion.OAuthError) {
             let assertion = try Self.assertion(of: request)
-            let account = try ServiceAccountAssertion.verify(assertion, apps: world.apps, at: now)
+            let account = try ServiceAccountAssertion.verify(assertion, apps: state.apps, at: now)
             let outcome =
-                world.outcomes.take(.oauth, token: nil, app: account.project)
-                ?? ScriptedOutcome(.answer(ScriptedAnswer(200)))
+                state.outcomes.take(.oauth, token: nil, app: account.project)
+                ?? ScriptedOutcome(.answer(ScriptedResponse(200)))
             return play(outcome, for: account, at: now)
         } catch {
-            let reply = Self.refusal(error.error, error.description, status: 400)
-            return Verdict(
-                acts: [.respond(reply, bodyAfter: .zero)], reason: error.error, detail: error.description)
+            let reply = Self.rejection(error.error, error.description, status: 400)
+            return SimulatedResponse(
+                actions: [.respond(reply, bodyAfter: .zero)], reason: error.error, detail: error.description)
         }
     }
 
-    private static func assertion(of request: ProviderRequest) throws(ServiceAccountAssertion.Refusal) -> String {
+    private static func assertion(of request: ProviderRequest) throws(ServiceAccountAssertion.OAuthError) -> String {
         guard request.method == "POST" else { throw .init("the method is not POST", error: "invalid_request") }
         let form = FormFields(request.body)
         guard form["grant_type"] == grantType else {
@@ -38,13 +38,13 @@ struct TokenEndpoint: Sendable {
         return assertion
     }
 
-    private func play(_ outcome: ScriptedOutcome, for account: ServiceAccount, at now: Timestamp) -> Verdict {
-        var verdict = Verdict(acts: [], app: account.project)
-        verdict.acts = outcome.acts { answer in
+    private func play(_ outcome: ScriptedOutcome, for account: ServiceAccount, at now: Timestamp) -> SimulatedResponse {
+        var response = SimulatedResponse(actions: [], app: account.project)
+        response.actions = outcome.actions { answer in
             guard answer.status == 200, answer.body == nil else { return Self.scripted(answer, at: now) }
-            let expiresIn = answer.expiresIn ?? .int(world.accessTokenLifetime)
-            let lifetime = expiresIn.int ?? expiresIn.string.flatMap { Int64($0) } ?? world.accessTokenLifetime
-            let token = world.accessTokens.issue(project: account.project, lifetime: lifetime, at: now)
+            let expiresIn = answer.expiresIn ?? .int(state.accessTokenLifetime)
+            let lifetime = expiresIn.int ?? expiresIn.string.flatMap { Int64($0) } ?? state.accessTokenLifetime
+            let token = state.accessTokens.issue(project: account.project, lifetime: lifetime, at: now)
             return Reply(
                 status: 200, headers: [Self.json],
                 body: JSONWriter.object { writer in
@@ -54,11 +54,11 @@ struct TokenEndpoint: Sendable {
                     writer.member("token_type", "Bearer")
                 })
         }
-        verdict.fault = outcome.label
+        response.fault = outcome.label
         if let answer = outcome.answer, answer.status != 200 {
-            verdict.reason = answer.reason ?? Self.usualError(of: answer.status)
+            response.reason = answer.reason ?? Self.usualError(of: answer.status)
         }
-        return verdict
+        return response
     }
 
     private static let json = Header("content-type", "application/json; charset=utf-8")
@@ -71,8 +71,8 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    private static func scripted(_ answer: ScriptedAnswer, at now: Timestamp) -> Reply {
-        var reply = refusal(
+    private static func scripted(_ answer: ScriptedResponse, at now: Timestamp) -> Reply {
+        var reply = rejection(
             answer.reason ?? usualError(of: answer.status), "scripted by the simulator", status: answer.status)
         if let body = answer.body { reply.body = body }
         if let type = answer.contentType { reply.headers = [Header("content-type", type)] }
@@ -80,7 +80,7 @@ struct TokenEndpoint: Sendable {
         return reply
     }
 
-    private static func refusal(_ error: String, _ description: String, status: Int) -> Reply {
+    private static func rejection(_ error: String, _ description: String, status: Int) -> Reply {
         Reply(
             status: status, headers: [json],
             body: JSONWriter.object { writer in
@@ -90,7 +90,7 @@ struct TokenEndpoint: Sendable {
     }
 }
 
-/// The fields of an `application/x-www-form-urlencoded` body; of a repeated one the first counts.
+/// The fields of an `application/x-www-form-urlencoded` body. The first of duplicate fields wins.
 struct FormFields: Sendable {
     private var fields: [String: String] = [:]
 

@@ -1,19 +1,19 @@
 import PushProtocol
 
-/// Every fault that can be scripted, as the outcomes one would post: what a run that wants one of each begins with.
+/// Every fault that can be scripted, in the form that `POST /outcomes` accepts.
 enum FaultCatalogue {
-    /// The faults of a provider, each with its name and, if one is given, its share of the requests.
-    static func outcomes(of party: Party, share: Double?) -> [JSONValue] {
-        faults(of: party).map { fault in
+    /// The faults of a provider, each with its name and, if given, its share of the requests.
+    static func outcomes(of provider: ProviderKind, share: Double?) -> [JSONValue] {
+        faults(of: provider).map { fault in
             var members = fault
-            members["provider"] = .string(party.rawValue)
+            members["provider"] = .string(provider.rawValue)
             if let share { members["share"] = .double(share) }
             return .object(members)
         }
     }
 
-    private static func faults(of party: Party) -> [[String: JSONValue]] {
-        switch party {
+    private static func faults(of provider: ProviderKind) -> [[String: JSONValue]] {
+        switch provider {
         case .apns: apns + wire(limit: 1000)
         case .fcm: fcm + wire(limit: 100)
         case .oauth: oauth
@@ -57,7 +57,7 @@ enum FaultCatalogue {
         return faults
     }
 
-    /// What any HTTP/2 server may do to a request.
+    /// Faults that any HTTP/2 server can cause.
     private static func wire(limit: Int64) -> [[String: JSONValue]] {
         var faults: [[String: JSONValue]] = [
             ["name": "429 seconds", "status": 429, "retry_after": 1],
@@ -75,10 +75,12 @@ enum FaultCatalogue {
         for code in [0, 1, 2, 5, 7, 8, 11] as [Int64] { faults.append(["reset": .int(code)]) }
         faults.append(["reset": 2, "after": "headers"])
         faults.append(["reset": 2, "accepted": true, "name": "reset 2 accepted"])
-        for breakage in ["drop", "close", "silence", "stall"] {
-            faults.append([breakage: .bool(true)])
-            faults.append([breakage: .bool(true), "accepted": true, "name": .string("\(breakage) accepted")])
-            faults.append([breakage: .bool(true), "after": .string("headers")])
+        for transportFault in ["drop", "close", "silence", "stall"] {
+            faults.append([transportFault: .bool(true)])
+            faults.append([
+                transportFault: .bool(true), "accepted": true, "name": .string("\(transportFault) accepted"),
+            ])
+            faults.append([transportFault: .bool(true), "after": .string("headers")])
         }
         faults.append(["drop": true, "after": "answer"])
         faults.append(["stall": true, "after": "answer"])

@@ -1,13 +1,13 @@
 import PushProtocol
 
-/// What is wrong with a request to the control port, for the person who made it.
-struct ControlProblem: Error, Hashable, Sendable, CustomStringConvertible {
+/// An invalid request to the control port, described for its author.
+struct ControlRequestError: Error, Hashable, Sendable, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Reads the members of one posted object by kind, and refuses what it does not know.
+/// Reads typed members of a posted object. Rejects unknown members.
 struct MemberReader {
     private let members: [String: JSONValue]
     private let path: String
@@ -15,29 +15,32 @@ struct MemberReader {
     /// In milliseconds: an hour.
     static let delays: ClosedRange<Int64> = 0...3_600_000
 
-    init(_ value: JSONValue, at path: String, known: Set<String>) throws(ControlProblem) {
+    init(_ value: JSONValue, at path: String, known: Set<String>) throws(ControlRequestError) {
         guard let members = value.object else {
-            throw ControlProblem("\(path.isEmpty ? "the body" : String(path.dropLast())) is not an object")
+            throw ControlRequestError("\(path.isEmpty ? "the body" : String(path.dropLast())) is not an object")
         }
         self.members = members
         self.path = path
         if let unknown = members.keys.sorted().first(where: { !known.contains($0) }) {
-            throw ControlProblem("\(path)\(unknown) is unknown; known are \(known.sorted().joined(separator: ", "))")
+            throw ControlRequestError(
+                "\(path)\(unknown) is unknown; known are \(known.sorted().joined(separator: ", "))")
         }
     }
 
     func has(_ name: String) -> Bool { members[name] != nil }
     func raw(_ name: String) -> JSONValue? { members[name] }
 
-    func problem(_ name: String, _ problem: String) -> ControlProblem { ControlProblem("\(path)\(name) \(problem)") }
+    func problem(_ name: String, _ problem: String) -> ControlRequestError {
+        ControlRequestError("\(path)\(name) \(problem)")
+    }
 
-    func text(_ name: String) throws(ControlProblem) -> String? {
+    func text(_ name: String) throws(ControlRequestError) -> String? {
         guard let value = members[name] else { return nil }
         guard let text = value.string else { throw problem(name, "is not a string") }
         return text
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(ControlProblem) -> Int? {
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(ControlRequestError) -> Int? {
         guard let value = members[name] else { return nil }
         guard let integer = value.int, range.contains(integer) else {
             throw problem(name, "is not a whole number from \(range.lowerBound) to \(range.upperBound)")
@@ -45,7 +48,7 @@ struct MemberReader {
         return Int(integer)
     }
 
-    func number(_ name: String, in range: ClosedRange<Double>) throws(ControlProblem) -> Double? {
+    func number(_ name: String, in range: ClosedRange<Double>) throws(ControlRequestError) -> Double? {
         guard let value = members[name] else { return nil }
         guard let number = value.number, range.contains(number) else {
             throw problem(name, "is not a number from \(range.lowerBound) to \(range.upperBound)")
@@ -53,7 +56,7 @@ struct MemberReader {
         return number
     }
 
-    func flag(_ name: String) throws(ControlProblem) -> Bool {
+    func flag(_ name: String) throws(ControlRequestError) -> Bool {
         guard let value = members[name] else { return false }
         guard let flag = value.bool else { throw problem(name, "is not true or false") }
         return flag
@@ -61,7 +64,7 @@ struct MemberReader {
 
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, of type: Choice.Type
-    ) throws(ControlProblem) -> Choice? where Choice.RawValue == String {
+    ) throws(ControlRequestError) -> Choice? where Choice.RawValue == String {
         guard let text = try text(name) else { return nil }
         guard let choice = Choice(rawValue: text) else {
             throw problem(name, "is none of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
@@ -69,17 +72,17 @@ struct MemberReader {
         return choice
     }
 
-    /// The reader of a member that is an object; `nil` when it is absent.
-    func inner(_ name: String, known: Set<String>) throws(ControlProblem) -> MemberReader? {
+    /// A reader of a nested object; `nil` when it is absent.
+    func inner(_ name: String, known: Set<String>) throws(ControlRequestError) -> MemberReader? {
         guard let value = members[name] else { return nil }
         return try MemberReader(value, at: "\(path)\(name).", known: known)
     }
 }
 
 extension MemberReader {
-    /// A duration in milliseconds, or how it is distributed: `{"uniform": [a, b]}`, `{"exponential": mean}`,
-    /// `{"p50": a, "p99": b}`. Absent means none.
-    func latency(_ name: String) throws(ControlProblem) -> Latency {
+    /// A delay in milliseconds, or a distribution: `{"uniform": [a, b]}`, `{"exponential": mean}`, `{"p50": a, "p99":
+    /// b}`. Absent means none.
+    func latency(_ name: String) throws(ControlRequestError) -> Latency {
         guard let value = raw(name) else { return .none }
         if value.object == nil {
             return .fixed(.milliseconds(try integer(name, in: Self.delays) ?? 0))
@@ -106,7 +109,7 @@ extension MemberReader {
         }
     }
 
-    func goAway() throws(ControlProblem) -> GoAway? {
+    func goAway() throws(ControlRequestError) -> GoAway? {
         guard let reader = try inner("goaway", known: ["last_stream", "code", "reason", "text", "pause_ms"]) else {
             return nil
         }
@@ -120,7 +123,7 @@ extension MemberReader {
         return goAway
     }
 
-    private func lastStream() throws(ControlProblem) -> GoAway.LastStream {
+    private func lastStream() throws(ControlRequestError) -> GoAway.LastStream {
         let words = "before, included, graceful or a stream's number"
         switch raw("last_stream") {
         case nil: throw problem("last_stream", "is missing; it is \(words)")

@@ -1,95 +1,99 @@
 import PushProtocol
 
-/// Reads one posted outcome. Every key is listed here, and what it means in the README of the simulator.
+/// Reads one posted outcome. The README of the simulator describes every key.
 struct OutcomeReader {
     private static let known: Set<String> = Set(answering).union([
         "provider", "token", "app", "count", "share", "every", "skip", "name", "delay_ms", "max_streams", "reset",
         "goaway", "drop", "close", "silence", "stall", "after", "accepted",
     ])
-    /// The keys that describe an answer.
+    /// The keys that describe a response.
     private static let answering = [
         "status", "reason", "timestamp", "retry_after", "error_code", "apns_error", "field", "details", "body",
         "content_type", "body_delay_ms", "omit_id", "expires_in",
     ]
 
     private let members: MemberReader
-    private let party: Party
+    private let provider: ProviderKind
 
-    init(_ value: JSONValue, at path: String) throws(ControlProblem) {
+    init(_ value: JSONValue, at path: String) throws(ControlRequestError) {
         members = try MemberReader(value, at: path, known: Self.known)
-        guard let party = try members.choice("provider", of: Party.self) else {
+        guard let provider = try members.choice("provider", of: ProviderKind.self) else {
             throw members.problem("provider", "is missing; it is apns, fcm or oauth")
         }
-        self.party = party
+        self.provider = provider
     }
 
-    func script() throws(ControlProblem) -> OutcomeScript {
+    func script() throws(ControlRequestError) -> OutcomeScript {
         let goAway = try members.goAway()
-        var outcome = ScriptedOutcome(try conduct(goAway))
+        var outcome = ScriptedOutcome(try behavior(goAway))
         outcome.goAway = goAway
         outcome.latency = try members.latency("delay_ms")
         outcome.streams = try members.integer("max_streams", in: 1...100_000)
         outcome.count = try members.integer("count", in: 1...1_000_000_000)
-        outcome.occasion = try occasion()
+        outcome.trigger = try trigger()
         outcome.skip = try members.integer("skip", in: 0...1_000_000_000) ?? 0
         outcome.name = try members.text("name")
-        outcome.isAccepted = try members.flag("accepted")
-        return OutcomeScript(party: party, scope: try scope(), outcome: outcome)
+        outcome.isProcessedDespiteFault = try members.flag("accepted")
+        return OutcomeScript(provider: provider, scope: try scope(), outcome: outcome)
     }
 
-    private func scope() throws(ControlProblem) -> OutcomeBook.Scope {
+    private func scope() throws(ControlRequestError) -> ScriptedOutcomeStore.Scope {
         let token = try members.text("token")
         let app = try members.text("app")
         guard token == nil || app == nil else { throw members.problem("app", "and token exclude each other") }
         if let token {
-            if party == .oauth { throw members.problem("token", "has no meaning for oauth") }
-            // APNs tokens are compared in lower case, as they are logged.
-            return .token(party == .apns ? token.lowercased() : token)
+            if provider == .oauth { throw members.problem("token", "has no meaning for oauth") }
+            // APNs tokens are compared in lower case, as logged.
+            return .token(provider == .apns ? token.lowercased() : token)
         }
         return app.map { .app($0) } ?? .everything
     }
 
-    private func occasion() throws(ControlProblem) -> ScriptedOutcome.Occasion {
+    private func trigger() throws(ControlRequestError) -> ScriptedOutcome.Trigger {
         let share = try members.number("share", in: 0...1)
         let every = try members.integer("every", in: 1...1_000_000_000)
         guard share == nil || every == nil else { throw members.problem("every", "and share exclude each other") }
-        return if let share { .share(share) } else if let every { .every(every) } else { .turn }
+        return if let share { .share(share) } else if let every { .every(every) } else { .sequence }
     }
 
-    private func conduct(_ goAway: GoAway?) throws(ControlProblem) -> ScriptedOutcome.Conduct {
+    private func behavior(_ goAway: GoAway?) throws(ControlRequestError) -> ScriptedOutcome.Behavior {
         let answers = Self.answering.filter(members.has)
-        let breakages = try breakages()
+        let transportFaults = try transportFaults()
         let isUnprocessed = goAway?.lastStream == .before
-        guard breakages.count + (isUnprocessed ? 1 : 0) <= 1 else {
+        guard transportFaults.count + (isUnprocessed ? 1 : 0) <= 1 else {
             throw members.problem(
-                breakages[0].key, "cannot go with another of reset, drop, close, silence, stall, goaway before")
+                transportFaults[0].key,
+                "cannot be combined with another of reset, drop, close, silence, stall, goaway before")
         }
-        let moment = try members.choice("after", of: ScriptedOutcome.Moment.self)
-        guard let breakage = breakages.first else {
-            if moment != nil { throw members.problem("after", "goes with reset, drop, close, silence or stall") }
+        let point = try members.choice("after", of: ScriptedOutcome.FaultPoint.self)
+        guard let transportFault = transportFaults.first else {
+            if point != nil { throw members.problem("after", "goes with reset, drop, close, silence or stall") }
             if try members.flag("accepted") {
                 throw members.problem("accepted", "goes with reset, drop, close, silence or stall")
             }
             guard isUnprocessed else { return .answer(try answer()) }
             if let answer = answers.first {
-                throw members.problem(answer, "cannot go with a goaway before the request")
+                throw members.problem(answer, "cannot be combined with a goaway before the request")
             }
             return .unprocessed
         }
-        switch moment ?? .request {
+        switch point ?? .request {
         case .request:
             guard answers.isEmpty else {
                 throw members.problem(
-                    answers[0], "cannot go with \(breakage.key), unless that comes after headers or answer")
+                    answers[0],
+                    "cannot be combined with \(transportFault.key), unless that comes after headers or answer")
             }
-            return .breakage(breakage.breakage, at: .request, ScriptedAnswer(200))
-        case .headers: return .breakage(breakage.breakage, at: .headers, try answer())
-        case .answer: return .breakage(breakage.breakage, at: .answer, try answer())
+            return .transportFault(transportFault.transportFault, at: .request, ScriptedResponse(200))
+        case .headers: return .transportFault(transportFault.transportFault, at: .headers, try answer())
+        case .answer: return .transportFault(transportFault.transportFault, at: .answer, try answer())
         }
     }
 
-    private func breakages() throws(ControlProblem) -> [(key: String, breakage: ScriptedOutcome.Breakage)] {
-        var found: [(key: String, breakage: ScriptedOutcome.Breakage)] = []
+    private func transportFaults() throws(ControlRequestError) -> [(
+        key: String, transportFault: ScriptedOutcome.TransportFault
+    )] {
+        var found: [(key: String, transportFault: ScriptedOutcome.TransportFault)] = []
         if let code = try members.integer("reset", in: 0...0xffff_ffff) {
             found.append(("reset", .reset(code: UInt32(code))))
         }
@@ -102,23 +106,24 @@ struct OutcomeReader {
 }
 
 extension OutcomeReader {
-    private func answer() throws(ControlProblem) -> ScriptedAnswer {
+    private func answer() throws(ControlRequestError) -> ScriptedResponse {
         let status = try members.integer("status", in: 200...599)
         let reason = try members.text("reason")
         let code = try members.text("error_code")
-        try refuse(
-            party == .fcm ? ["reason", "timestamp", "omit_id"] : ["error_code", "apns_error", "field", "details"])
-        if party != .oauth { try refuse(["expires_in"]) }
-        if party == .oauth { try refuse(["timestamp", "omit_id"]) }
+        try reject(
+            provider == .fcm ? ["reason", "timestamp", "omit_id"] : ["error_code", "apns_error", "field", "details"])
+        if provider != .oauth { try reject(["expires_in"]) }
+        if provider == .oauth { try reject(["timestamp", "omit_id"]) }
         let known = reason.flatMap(APNsReason.init)?.status ?? code.flatMap(FCMErrorCode.init)?.status
-        var answer = ScriptedAnswer(status ?? (party == .oauth ? nil : known) ?? 200, reason: reason, errorCode: code)
+        var answer = ScriptedResponse(
+            status ?? (provider == .oauth ? nil : known) ?? 200, reason: reason, errorCode: code)
         if status == nil, reason != nil || code != nil, answer.status == 200 {
-            throw members.problem("status", "is missing, and the word given implies none")
+            throw members.problem("status", "is missing, and the given reason or error_code implies none")
         }
         answer.body = try members.text("body").map { Array($0.utf8) }
-        if party == .apns, answer.status != 200, reason == nil, answer.body == nil {
+        if provider == .apns, answer.status != 200, reason == nil, answer.body == nil {
             guard let usual = APNsReason.usual(for: answer.status) else {
-                throw members.problem("reason", "is missing: status \(answer.status) stands for several")
+                throw members.problem("reason", "is missing: several reasons have the status \(answer.status)")
             }
             answer.reason = usual.rawValue
         }
@@ -132,14 +137,14 @@ extension OutcomeReader {
         return answer
     }
 
-    private func refuse(_ names: [String]) throws(ControlProblem) {
+    private func reject(_ names: [String]) throws(ControlRequestError) {
         if let name = names.first(where: members.has) {
-            throw members.problem(name, "has no meaning for \(party.rawValue)")
+            throw members.problem(name, "has no meaning for \(provider.rawValue)")
         }
     }
 
-    /// Milliseconds, also as `{"ago_ms": n}`; `null` leaves it out of a 410; absent means now.
-    private func timestamp() throws(ControlProblem) -> ScriptedAnswer.Moment {
+    /// Milliseconds, or `{"ago_ms": n}`. `null` omits it from a 410; absent means now.
+    private func timestamp() throws(ControlRequestError) -> ScriptedResponse.TimestampField {
         switch members.raw("timestamp") {
         case nil: return .ago(.zero)
         case .null: return .absent
@@ -155,8 +160,8 @@ extension OutcomeReader {
         }
     }
 
-    /// Seconds as a number, any text (an HTTP date, or nonsense), or `{"date_in": seconds}`.
-    private func retryAfter() throws(ControlProblem) -> ScriptedAnswer.RetryAfter? {
+    /// Seconds, any text (an HTTP date, or an invalid value), or `{"date_in": seconds}`.
+    private func retryAfter() throws(ControlRequestError) -> ScriptedResponse.RetryAfter? {
         switch members.raw("retry_after") {
         case nil: return nil
         case .int(let seconds): return .text(String(seconds))
@@ -171,7 +176,7 @@ extension OutcomeReader {
         }
     }
 
-    private func details() throws(ControlProblem) -> [JSONValue] {
+    private func details() throws(ControlRequestError) -> [JSONValue] {
         var details: [JSONValue] = []
         if let field = try members.text("field") {
             details.append(
@@ -192,7 +197,7 @@ extension OutcomeReader {
         return details
     }
 
-    private func expiresIn() throws(ControlProblem) -> JSONValue? {
+    private func expiresIn() throws(ControlRequestError) -> JSONValue? {
         switch members.raw("expires_in") {
         case nil: return nil
         case .int(let seconds) where (0...1_000_000).contains(seconds): return .int(seconds)

@@ -1,122 +1,124 @@
 import PushProtocol
 
-/// What a provider shall do about a request that it would have taken: an answer of its own choosing, or trouble.
+/// A scripted outcome of a request that passed the provider's checks: a response or a fault.
 struct ScriptedOutcome: Hashable, Sendable {
-    enum Conduct: Hashable, Sendable {
-        case answer(ScriptedAnswer)
-        /// The stream or the connection breaks.
-        case breakage(Breakage, at: Moment, ScriptedAnswer)
-        /// Left to its GOAWAY, which says that the request was not processed.
+    enum Behavior: Hashable, Sendable {
+        case answer(ScriptedResponse)
+        /// The stream or the connection fails.
+        case transportFault(TransportFault, at: FaultPoint, ScriptedResponse)
+        /// Only a GOAWAY, which marks the request as unprocessed.
         case unprocessed
     }
 
-    enum Breakage: Hashable, Sendable {
+    enum TransportFault: Hashable, Sendable {
         /// RST_STREAM with this HTTP/2 error code.
         case reset(code: UInt32)
-        /// TCP is reset.
+        /// Resets the TCP connection.
         case drop
-        /// TLS and TCP are closed in order.
+        /// Closes TLS and TCP.
         case close
-        /// This request is left as it is for good.
+        /// Never answers this request.
         case silence
-        /// The whole connection goes silent, open as it is.
+        /// Stops reading and writing on the connection, and keeps it open.
         case stall
     }
 
-    /// How far the answer got before it broke.
-    enum Moment: String, Hashable, Sendable, CaseIterable {
-        /// The request was read, nothing was answered.
+    /// The point at which the fault happens.
+    enum FaultPoint: String, Hashable, Sendable, CaseIterable {
+        /// After the request was read, before any response.
         case request
-        /// The answer's HEADERS are out.
+        /// After the response HEADERS.
         case headers
-        /// The whole answer is out.
+        /// After the complete response.
         case answer
     }
 
-    /// Which requests of its scope an outcome is for.
-    enum Occasion: Hashable, Sendable {
-        /// All, when its turn has come.
-        case turn
-        /// This share of them, drawn; 0 to 1.
+    /// The requests of its scope that an outcome applies to.
+    enum Trigger: Hashable, Sendable {
+        /// The next requests, in the order of the script.
+        case sequence
+        /// A random share of the requests, 0 to 1.
         case share(Double)
-        /// Each so many-th.
+        /// Every n-th request.
         case every(Int)
     }
 
-    var conduct: Conduct
-    /// Before anything else happens.
+    var behavior: Behavior
+    /// Before any other action.
     var latency = Latency.none
-    /// SETTINGS sent before the answer: this many concurrent streams.
+    /// SETTINGS_MAX_CONCURRENT_STREAMS, sent before the response.
     var streams: Int?
-    /// Sent after the answer, or instead of one.
+    /// Sent after the response, or instead of one.
     var goAway: GoAway?
-    /// How many requests it is for; `nil` for all.
+    /// The number of requests it applies to; `nil` for all.
     var count: Int?
-    var occasion = Occasion.turn
-    /// So many requests of its scope pass before it begins.
+    var trigger = Trigger.sequence
+    /// The number of requests in its scope before it starts.
     var skip = 0
-    /// What the log and the summary call it; `nil` for a name made of what it does.
+    /// Its name in the log and the summary; `nil` derives one from its behaviour.
     var name: String?
-    /// Whether a request that broke was processed all the same: the phone has it, and the sender cannot know.
-    var isAccepted = false
+    /// Whether the provider processed the request despite the fault: the phone has it, and the sender cannot know.
+    var isProcessedDespiteFault = false
 
     init(
-        _ conduct: Conduct, delay: Duration = .zero, streams: Int? = nil, goAway: GoAway? = nil, count: Int? = nil
+        _ behavior: Behavior, delay: Duration = .zero, streams: Int? = nil, goAway: GoAway? = nil, count: Int? = nil
     ) {
-        self.conduct = conduct
+        self.behavior = behavior
         latency = .fixed(delay)
         self.streams = streams
         self.goAway = goAway
         self.count = count
     }
 
-    /// A break before anything was answered.
-    init(_ breakage: Breakage, count: Int? = nil) {
-        self.init(.breakage(breakage, at: .request, ScriptedAnswer(200)), count: count)
+    /// A fault before any response.
+    init(_ transportFault: TransportFault, count: Int? = nil) {
+        self.init(.transportFault(transportFault, at: .request, ScriptedResponse(200)), count: count)
     }
 
-    /// The same with its latency drawn.
-    func drawn(_ draws: inout Draws) -> ScriptedOutcome {
+    /// A copy with its delay drawn from the distribution.
+    func sampled(_ random: inout SeededRandom) -> ScriptedOutcome {
         if case .fixed = latency { return self }
-        var drawn = self
-        drawn.latency = .fixed(latency.draw(&draws))
-        return drawn
+        var sampled = self
+        sampled.latency = .fixed(latency.sample(&random))
+        return sampled
     }
 
-    /// The answer that the provider means, whether or not all of it gets out.
-    var answer: ScriptedAnswer? {
-        switch conduct {
-        case .answer(let answer), .breakage(_, at: .headers, let answer), .breakage(_, at: .answer, let answer): answer
-        case .breakage(_, at: .request, _), .unprocessed: nil
+    /// The response that the provider intends, even if the fault truncates it.
+    var answer: ScriptedResponse? {
+        switch behavior {
+        case .answer(let answer), .transportFault(_, at: .headers, let answer),
+            .transportFault(_, at: .answer, let answer):
+            answer
+        case .transportFault(_, at: .request, _), .unprocessed: nil
         }
     }
 
-    /// Whether the request was taken: what was answered 200, or broke after it had been processed.
-    var isTaken: Bool { answer?.status == 200 || (answer == nil && isAccepted) }
+    /// Whether the request was processed: answered 200, or accepted despite the fault.
+    var isProcessed: Bool { answer?.status == 200 || (answer == nil && isProcessedDespiteFault) }
 
-    /// The wire acts, the answer being rendered by the provider whose words it is in.
-    func acts(_ render: (ScriptedAnswer) -> Reply) -> [Act] {
-        var acts: [Act] = []
-        if case .fixed(let delay) = latency, delay > .zero { acts.append(.wait(delay)) }
-        if let streams { acts.append(.limitStreams(streams)) }
-        switch conduct {
-        case .answer(let answer): acts.append(.respond(render(answer), bodyAfter: answer.bodyDelay))
-        case .breakage(let breakage, let moment, let answer):
-            switch moment {
+    /// The actions on the wire. `render` encodes the response for the provider.
+    func actions(_ render: (ScriptedResponse) -> Reply) -> [WireAction] {
+        var actions: [WireAction] = []
+        if case .fixed(let delay) = latency, delay > .zero { actions.append(.wait(delay)) }
+        if let streams { actions.append(.limitStreams(streams)) }
+        switch behavior {
+        case .answer(let answer): actions.append(.respond(render(answer), bodyAfter: answer.bodyDelay))
+        case .transportFault(let transportFault, let point, let answer):
+            switch point {
             case .request: break
-            case .headers: acts.append(.begin(render(answer)))
-            case .answer: acts.append(.respond(render(answer), bodyAfter: answer.bodyDelay))
+            case .headers: actions.append(.begin(render(answer)))
+            case .answer: actions.append(.respond(render(answer), bodyAfter: answer.bodyDelay))
             }
-            acts.append(breakage.act)
+            actions.append(transportFault.action)
         case .unprocessed: break
         }
-        if let goAway { acts.append(.goAway(goAway)) }
-        return acts
+        if let goAway { actions.append(.goAway(goAway)) }
+        return actions
     }
 }
 
-extension ScriptedOutcome.Breakage {
-    var act: Act {
+extension ScriptedOutcome.TransportFault {
+    var action: WireAction {
         switch self {
         case .reset(let code): .reset(code: code)
         case .drop: .dropConnection
@@ -138,18 +140,18 @@ extension ScriptedOutcome.Breakage {
 }
 
 extension ScriptedOutcome {
-    /// Under which name the log and the summary know it; `nil` for an ordinary acceptance.
+    /// Its name in the log and the summary; `nil` for an ordinary acceptance.
     var label: String? {
         if let name { return name }
         var words: [String] = []
-        switch conduct {
+        switch behavior {
         case .answer(let answer):
-            if let word = answer.word { words.append(word) }
+            if let label = answer.label { words.append(label) }
             if answer.bodyDelay > .zero { words.append("late body") }
             if answer.omitsID { words.append("no id") }
-        case .breakage(let breakage, let moment, _):
-            words.append(breakage.name)
-            if moment != .request { words.append("after \(moment.rawValue)") }
+        case .transportFault(let transportFault, let point, _):
+            words.append(transportFault.name)
+            if point != .request { words.append("after \(point.rawValue)") }
         case .unprocessed: break
         }
         if let streams { words.append("\(streams) streams") }

@@ -1,27 +1,27 @@
 import PushProtocol
 import Synchronization
 
-/// The phones that got something last, for people to look at, and word of every change. Safe from any thread.
+/// The most recently addressed phones, with change notifications for viewers. Safe from any thread.
 final class PhoneWall: Sendable {
-    /// Phones on the wall; with more of them, those that were quiet longest leave.
+    /// The maximum number of phones. The least recently changed ones are removed.
     static let maximumPhones = 1000
-    /// Removing some at a time keeps sorting off the path of most requests.
+    /// Removing phones in batches keeps sorting out of most requests.
     fileprivate static let slack = 200
 
-    /// What changed since someone last looked.
+    /// The changes since a change number.
     struct Changes: Sendable {
-        /// Goes up when everything was forgotten: what was seen before is no more.
+        /// Increases when the wall is cleared; earlier content is invalid.
         let generation: Int
-        /// The number of the last change that is part of it: where to look on from.
+        /// The number of the last change included.
         let last: Int
-        /// Those that changed, in the order of their last changes.
+        /// The changed phones, in the order of their last change.
         let phones: [WallPhone]
     }
 
     fileprivate struct State {
         var phones: [Phone.ID: WallPhone] = [:]
         var generation = 0
-        /// Counts what happened to phones: a push to a topic is a change for each of its subscribers.
+        /// Numbers changes of phones: a push to a topic is one change for each subscriber.
         var changes = 0
         var watchers: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastWatcher = 0
@@ -29,21 +29,21 @@ final class PhoneWall: Sendable {
 
     private let state = Mutex(State())
 
-    /// Rings the phone that a request was for, and those that subscribed to its topic.
+    /// Records a request for its phone, or for the subscribers of its topic.
     func record(_ entry: LoggedRequest) {
-        guard entry.party != .oauth else { return }
-        if let token = entry.verdict.target, !token.isEmpty { record(entry, for: [token]) }
-        if !entry.verdict.subscribers.isEmpty { record(entry, for: entry.verdict.subscribers) }
+        guard entry.provider != .oauth else { return }
+        if let token = entry.response.target, !token.isEmpty { record(entry, for: [token]) }
+        if !entry.response.subscribers.isEmpty { record(entry, for: entry.response.subscribers) }
     }
 
     private func record(_ entry: LoggedRequest, for tokens: [String]) {
         let watchers = state.withLock { state in
             for token in tokens {
-                let id = Phone.ID(party: entry.party, token: token)
+                let id = Phone.ID(provider: entry.provider, token: token)
                 state.changes += 1
                 state.phones[id, default: WallPhone(id)].record(entry, change: state.changes)
             }
-            if state.phones.count > Self.maximumPhones + Self.slack { state.forgetTheQuiet() }
+            if state.phones.count > Self.maximumPhones + Self.slack { state.removeLeastRecentlyChanged() }
             return state.watchers.isEmpty ? nil : Array(state.watchers.values)
         }
         for watcher in watchers ?? [] { watcher.yield() }
@@ -58,12 +58,12 @@ final class PhoneWall: Sendable {
         for watcher in watchers { watcher.yield() }
     }
 
-    /// How many phones the wall has.
+    /// The number of phones on the wall.
     var count: Int { state.withLock { min($0.phones.count, Self.maximumPhones) } }
 
-    /// What changed after change number `last`.
+    /// The phones that changed after change number `last`.
     ///
-    /// - Parameter limit: at most so many phones, those that changed first.
+    /// - Parameter limit: the maximum number of phones; the earliest changes are returned.
     func changes(after last: Int, limit: Int) -> Changes {
         let (phones, generation) = state.withLock { state in
             (state.phones.values.filter { $0.change > last }, state.generation)
@@ -72,7 +72,7 @@ final class PhoneWall: Sendable {
         return Changes(generation: generation, last: sorted.last?.change ?? last, phones: Array(sorted))
     }
 
-    /// An element whenever something changed since the last one was taken, and one to begin with.
+    /// Yields once at the start, and whenever something changed since the last element.
     func watch() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in
@@ -89,7 +89,7 @@ final class PhoneWall: Sendable {
 }
 
 extension PhoneWall.State {
-    fileprivate mutating func forgetTheQuiet() {
+    fileprivate mutating func removeLeastRecentlyChanged() {
         let kept = phones.values.sorted { $0.change > $1.change }.prefix(PhoneWall.maximumPhones)
         phones = Dictionary(uniqueKeysWithValues: kept.map { ($0.id, $0) })
     }

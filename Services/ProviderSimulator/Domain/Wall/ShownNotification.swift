@@ -1,14 +1,14 @@
 import PushProtocol
 
-/// A delivered push as the phone shows it, read from the payload as its platform reads it.
+/// A delivered push as the phone displays it, parsed by the platform's rules.
 struct ShownNotification: Hashable, Sendable {
-    /// Whose look it has: FCM reaches both.
+    /// The platform that displays it. FCM reaches both.
     enum Platform: String, Hashable, Sendable {
         case ios, android
     }
 
     let platform: Platform
-    /// The push type of APNs; `notification` or `data` of FCM.
+    /// The APNs push type, or `notification` or `data` for FCM.
     var kind: String
     var title: String?
     var subtitle: String?
@@ -16,15 +16,15 @@ struct ShownNotification: Hashable, Sendable {
     var badge: Int64?
     var sound: String?
     var image: String?
-    /// Nothing appears: the app is woken, a widget reloads.
+    /// Whether nothing is displayed, such as a background push or a widget reload.
     var isSilent = false
-    /// A later notification with the same text replaces this one.
+    /// A later notification with the same id replaces this one.
     var collapseID: String?
-    /// What it is stacked with: iOS' thread, Android's channel.
+    /// The group it stacks with: the iOS thread or Android channel.
     var group: String?
-    /// iOS' interruption level; Android's `HIGH` or `NORMAL`.
+    /// The iOS interruption level, or Android's `HIGH` or `NORMAL`.
     var level: String?
-    /// The accent that Android gives it, as it was sent.
+    /// Android's accent colour, as sent.
     var color: String?
     /// A Live Activity's event and content state.
     var activity: (event: String, state: JSONValue)? {
@@ -37,14 +37,14 @@ struct ShownNotification: Hashable, Sendable {
     private var activityEvent: String?
     private var activityState = JSONValue.null
     let receivedAt: Timestamp
-    /// What the app gets besides.
+    /// The custom data for the app.
     var data: JSONValue = .object([:])
 
-    /// `nil` for a request whose body is not what its provider takes.
+    /// `nil` when the body is not a push.
     init?(_ entry: LoggedRequest) {
         guard let payload = try? JSONReader.value(of: entry.request.body) else { return nil }
         receivedAt = entry.request.receivedAt
-        switch entry.party {
+        switch entry.provider {
         case .apns:
             platform = .ios
             kind = entry.request["apns-push-type"] ?? "alert"
@@ -52,7 +52,7 @@ struct ShownNotification: Hashable, Sendable {
             readAPNs(payload)
         case .fcm:
             guard let message = payload["message"] else { return nil }
-            // A message with a block for Apple and none for Android is for an iPhone.
+            // A message with an `apns` block and no `android` block is shown as an iPhone.
             platform = message["apns"] != nil && message["android"] == nil ? .ios : .android
             kind = "notification"
             readFCM(message)
@@ -65,7 +65,7 @@ struct ShownNotification: Hashable, Sendable {
         switch aps?["alert"] {
         case .string(let text): body = text
         case .object(let alert):
-            // A localized text is shown as its key: the strings are in the app.
+            // A localized text is shown as its key, because the strings are in the app.
             title = Self.text(alert["title"]) ?? alert["title-loc-key"]?.string
             subtitle = Self.text(alert["subtitle"]) ?? alert["subtitle-loc-key"]?.string
             body = Self.text(alert["body"]) ?? alert["loc-key"]?.string
@@ -83,7 +83,7 @@ struct ShownNotification: Hashable, Sendable {
         data = .object((payload.object ?? [:]).filter { $0.key != "aps" })
     }
 
-    /// A Live Activity's texts may be localized in place.
+    /// The texts of a Live Activity alert may be objects with a `loc-key`.
     private static func text(_ value: JSONValue?) -> String? { value?.string ?? value?["loc-key"]?.string }
 
     private mutating func readFCM(_ message: JSONValue) {

@@ -1,27 +1,27 @@
 import PushProtocol
 
-/// One phone on the wall: what it got last, kept as it came and read when someone looks.
+/// One phone on the wall with its latest deliveries, parsed when the wall is read.
 struct WallPhone: Sendable {
-    /// Deliveries that are kept for a phone: more than its screen holds.
+    /// The maximum number of deliveries kept for a phone.
     static let maximumDeliveries = 24
 
     let id: Phone.ID
     private(set) var delivered = 0
     private(set) var refused = 0
-    /// The number of the last request, whatever became of it.
+    /// The number of the last request, delivered or rejected.
     private(set) var sequence = 0
-    /// The number of the last change of the wall that was one of this phone.
+    /// The number of this phone's last change.
     private(set) var change = 0
     /// Oldest first.
     private var deliveries: [LoggedRequest] = []
 
     init(_ id: Phone.ID) { self.id = id }
 
-    /// Requests may come here in another order than they came to the log in, as their connections have threads of their own.
+    /// Requests may arrive out of log order, because connections have separate threads.
     mutating func record(_ entry: LoggedRequest, change: Int) {
         sequence = max(sequence, entry.sequence)
         self.change = change
-        guard entry.verdict.isDelivered else {
+        guard entry.response.isDelivered else {
             refused += 1
             return
         }
@@ -31,7 +31,7 @@ struct WallPhone: Sendable {
         deliveries.insert(entry, at: place)
     }
 
-    /// A notification on the screen, and how many earlier ones it replaced.
+    /// A notification on the screen, and the number of earlier ones it replaced.
     struct Card: Sendable {
         let sequence: Int
         let app: String?
@@ -39,8 +39,8 @@ struct WallPhone: Sendable {
         var replaced = 0
     }
 
-    /// What is on the screen, newest first. A notification with the collapse id of an earlier one stands in its stead; a
-    /// silent push replaces nothing. A Live Activity is one card, whatever its updates are called.
+    /// The notifications on the screen, newest first. A collapse id replaces an earlier notification; a silent push
+    /// replaces nothing. All updates of a Live Activity share one card.
     var cards: [Card] {
         struct Key: Hashable {
             let app: String?
@@ -64,24 +64,24 @@ struct WallPhone: Sendable {
         return cards
     }
 
-    /// The project, or the bundle id without what the push type adds to it.
+    /// The FCM project, or the bundle id without the suffix of the push type.
     private static func app(of entry: LoggedRequest) -> String? {
-        entry.party == .apns ? entry.verdict.app.map { APNsTopic($0, among: []).bundle } : entry.verdict.app
+        entry.provider == .apns ? entry.response.app.map { APNsTopic($0, among: []).bundle } : entry.response.app
     }
 
     func write(to writer: inout JSONWriter) {
         let cards = cards
         let platform: ShownNotification.Platform =
-            cards.first?.shown.platform ?? (id.party == .apns ? .ios : .android)
+            cards.first?.shown.platform ?? (id.provider == .apns ? .ios : .android)
         writer.object { writer in
-            writer.member("provider", id.party.rawValue)
+            writer.member("provider", id.provider.rawValue)
             writer.member("token", id.token)
             writer.member("platform", platform.rawValue)
             writer.member("app", deliveries.last.flatMap(Self.app))
             writer.member("environment", deliveries.last?.environment.rawValue)
             writer.member("delivered", delivered)
             writer.member("refused", refused)
-            // The newest that says something about the badge; 0 clears it.
+            // The newest badge value; 0 clears it.
             writer.member("badge", cards.lazy.compactMap(\.shown.badge).first)
             writer.member("sequence", sequence)
             writer.member("change", change)

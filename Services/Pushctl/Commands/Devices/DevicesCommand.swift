@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PushProtocol
 
-/// `pushctl devices …`: what the registry knows.
+/// `pushctl devices …`: the devices in the registry.
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "The registry's devices.",
@@ -12,15 +12,15 @@ struct DevicesCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists a user's devices with their states; tokens are masked.")
+            abstract: "List a user's devices with their states. Tokens are masked.")
         @OptionGroup var user: UserOption
-        @Flag(help: "Prints the registry's JSON as it is.") var json = false
+        @Flag(help: "Print the registry's JSON.") var json = false
 
         func run() async throws {
-            let answer = try await user.ask("GET")
+            let answer = try await user.request("GET")
             if json { return print(String(decoding: try WireCoding.encode(answer), as: UTF8.self)) }
             let devices = answer["devices"]?.array ?? []
-            if devices.isEmpty { return print("no device of \(user.user) is known in \(user.app)") }
+            if devices.isEmpty { return print("\(user.user) has no devices in \(user.app)") }
             for device in devices { print(Self.line(device)) }
         }
 
@@ -38,30 +38,30 @@ struct DevicesCommand: AsyncParsableCommand {
 
     struct Erase: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets a user: ends every registration, deletes its token, and tells the other services.",
-            discussion: "It cannot be undone. The user's devices count again when they register anew.")
+            abstract: "Erase a user: end every registration, delete its token, and notify the other services.",
+            discussion: "This cannot be undone. A device that registers again is a new registration.")
         @OptionGroup var user: UserOption
-        @Flag(help: "Does it; without this, it is only told what would be done.") var yes = false
+        @Flag(help: "Confirm. Without this, only count the registrations.") var yes = false
 
         func run() async throws {
             guard yes else {
-                let known = try await user.ask("GET")["devices"]?.array ?? []
+                let known = try await user.request("GET")["devices"]?.array ?? []
                 let left = known.filter { $0["state"]?.string != "erased" }.count
-                return print("\(left) of the registrations listed would be erased; add --yes to do it")
+                return print("\(left) of the listed registrations would be erased; confirm with --yes")
             }
-            print("registrations erased: \(try await user.ask("DELETE")["erased"]?.int ?? 0)")
+            print("registrations erased: \(try await user.request("DELETE")["erased"]?.int ?? 0)")
         }
     }
 
     struct Deactivate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ends one registration; the device counts again when it registers anew.")
+            abstract: "Deactivate one registration. The device may register again.")
         @Option(help: "The app.") var app: String
-        @Argument(help: "The device, as `list` prints it.") var device: String
+        @Argument(help: "The device id, as `list` prints it.") var device: String
 
         func run() async throws {
-            guard let id = UUID(uuidString: device) else { throw Refusal("“\(device)” is not a device's id") }
-            let answer = try await OperatorClient.ask(
+            guard let id = UUID(uuidString: device) else { throw CommandError("“\(device)” is not a device's id") }
+            let answer = try await OperatorClient.request(
                 "POST", "/v1/operator/devices/\(id.uuidString.lowercased())/deactivate", ["app": app])
             print(answer["deactivated"] == true ? "deactivated" : "it was not active")
         }
@@ -69,11 +69,11 @@ struct DevicesCommand: AsyncParsableCommand {
 
     struct Counts: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints how many registrations there are, by app, kind, environment and state.")
-        @Option(help: "Only this app's; every app's when it is not given.") var app: String?
+            abstract: "Print the number of registrations by app, kind, environment and state.")
+        @Option(help: "Only registrations of this app.") var app: String?
 
         func run() async throws {
-            let answer = try await OperatorClient.ask("GET", "/v1/operator/counts", app.map { ["app": $0] } ?? [:])
+            let answer = try await OperatorClient.request("GET", "/v1/operator/counts", app.map { ["app": $0] } ?? [:])
             for count in answer["counts"]?.array ?? [] {
                 let words = ["app", "kind", "environment", "state"].map { count[$0]?.string ?? "–" }
                 print("\(words.joined(separator: "  "))  \(count["count"]?.int ?? 0)")
@@ -82,13 +82,13 @@ struct DevicesCommand: AsyncParsableCommand {
         }
     }
 
-    /// One user of one app, and asking the registry's operator API about them.
+    /// One user of one app in the registry's operator API.
     struct UserOption: ParsableArguments {
         @Option(help: "The app.") var app: String
         @Option(help: "The user.") var user: String
 
-        func ask(_ method: String) async throws -> JSONValue {
-            try await OperatorClient.ask(method, "/v1/operator/devices", ["app": app, "user": user])
+        func request(_ method: String) async throws -> JSONValue {
+            try await OperatorClient.request(method, "/v1/operator/devices", ["app": app, "user": user])
         }
     }
 }

@@ -7,17 +7,16 @@ import Synchronization
 extension DevicesCommand {
     struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Writes all active registrations, as `import` reads them.",
+            abstract: "Export all active registrations in the format of `import`.",
             discussion: """
-                It is one snapshot, on standard output or in a file that nobody else can read. Needs DATABASE_URL to be \
-                that of the schema's owner.
+                The export is one snapshot. A file is created with mode 600. Needs DATABASE_URL of the schema's owner.
                 """)
-        @Option(help: "Only this app's; every app's when it is not given.") var app: String?
-        @Option(help: "ndjson or csv; what the file's name ends with, or ndjson, when it is not given.")
+        @Option(help: "Only registrations of this app.") var app: String?
+        @Option(help: "ndjson or csv. Default: the file's extension, or ndjson.")
         var format: String?
-        @Option(help: "The file to write, which must not be there yet; standard output when it is not given.")
+        @Option(help: "The file to create; it must not exist. Default: standard output.")
         var output: String?
-        @Flag(help: "Writes tokens in clear, for who keeps them as secrets. Otherwise they are masked.")
+        @Flag(help: "Write tokens in clear text, to be kept as secrets. Otherwise they are masked.")
         var withTokens = false
         @OptionGroup var keys: TokenKeysOption
 
@@ -28,15 +27,17 @@ extension DevicesCommand {
             let exported: (count: Int, unreadable: Int)
             do {
                 let isBegun = Mutex(false)
-                exported = try await withInterruption {
+                exported = try await withSignalCancellation {
                     try await withDatabase { database in
                         try await database.transaction { transaction in
-                            // A transaction that failed is run again, and what was written stays written.
+                            // A retried transaction would write its rows twice.
                             let wasBegun = isBegun.withLock { begun in
                                 defer { begun = true }
                                 return begun
                             }
-                            guard !wasBegun else { throw Refusal("the database went away in the middle; export again") }
+                            guard !wasBegun else {
+                                throw CommandError("the database connection was lost during the export; export again")
+                            }
                             return try await query.run(app, in: transaction) { rows in
                                 try file.write(contentsOf: Data(rows))
                             }
@@ -44,22 +45,23 @@ extension DevicesCommand {
                     }
                 }
             } catch {
-                // Half an export is none.
+                // Removes an incomplete export.
                 if let output { try? FileManager.default.removeItem(atPath: output) }
-                if error is PostgresError { throw Refusal("stopped") }
+                if error is PostgresError { throw CommandError("stopped") }
                 throw error
             }
             FileHandle.standardError.write(Data("\(exported.count) registrations\n".utf8))
             guard exported.unreadable == 0 else {
                 FileHandle.standardError.write(
-                    Data("\(exported.unreadable) tokens were changed in the database and are empty here\n".utf8))
+                    Data("\(exported.unreadable) tokens were modified in the database and are exported as empty\n".utf8)
+                )
                 throw ExitCode.failure
             }
         }
 
         private func chosenFormat() throws -> DeviceFormat {
             guard let format else { return output.flatMap(DeviceFormat.init(path:)) ?? .ndjson }
-            guard let chosen = DeviceFormat(rawValue: format) else { throw Refusal("--format is ndjson or csv") }
+            guard let chosen = DeviceFormat(rawValue: format) else { throw CommandError("--format is ndjson or csv") }
             return chosen
         }
 
@@ -67,7 +69,7 @@ extension DevicesCommand {
             guard let output else { return .standardOutput }
             let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else {
-                throw Refusal("\(output): \(String(cString: strerror(errno))); name a file that is not there yet")
+                throw CommandError("\(output): \(String(cString: strerror(errno))); name a file that does not exist")
             }
             return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         }

@@ -2,33 +2,35 @@ import ArgumentParser
 import PushProtocol
 
 extension DevicesCommand {
-    /// `pushctl devices fids`: the versions of apps whose FIDs are not used.
+    /// `pushctl devices fids`: app versions whose FIDs are not used.
     struct FIDs: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "fids", abstract: "List the app versions whose FIDs are not used, or end such a halt.",
+            commandName: "fids", abstract: "List the app versions whose FIDs are halted, or end a halt.",
             discussion: """
-                Needs DATABASE_URL, as a member of heliograph_token_registry or as the owner. The registry halts a version when
-                FCM refuses its FIDs while it takes the registration tokens beside them. A halt ends by itself after a day.
+                Needs DATABASE_URL of a member of heliograph_token_registry or of the owner. The registry halts an app version
+                when FCM refuses its FIDs but accepts the registration tokens of the same devices. A halt expires after a day.
                 """)
-        @Option(help: "The app to end a halt of.") var app: String?
-        @Option(help: "The version to end the halt of.") var end: String?
-        @Flag(help: "End the halt of registrations that have no version.") var endWithoutVersion = false
+        @Option(help: "The app whose halt to end.") var app: String?
+        @Option(help: "The version whose halt to end.") var end: String?
+        @Flag(help: "End the halt of registrations without a version.") var endWithoutVersion = false
 
         func run() async throws {
             guard end != nil || endWithoutVersion else {
                 let halts = try await withDatabase { try await FIDHaltStore($0).list() }
-                if halts.isEmpty { print("no version's FIDs are halted") }
+                if halts.isEmpty { print("no halts") }
                 for halt in halts { print(halt.line) }
                 return
             }
-            guard let app else { throw Refusal("which app's? Add --app") }
+            guard let app else { throw CommandError("--app is missing") }
             guard end == nil || !endWithoutVersion else {
-                throw Refusal("either --end or --end-without-version, not both")
+                throw CommandError("either --end or --end-without-version, not both")
             }
             let (id, version) = (try AppID(named: app), end ?? "")
             let isEnded = try await withDatabase { try await FIDHaltStore($0).end(app: id, version: version) }
-            guard isEnded else { throw Refusal("that version is not halted; pushctl devices fids lists the halts") }
-            print("ended; FIDs of that version are tried again within seconds")
+            guard isEnded else {
+                throw CommandError("that version is not halted; pushctl devices fids lists the halts")
+            }
+            print("ended; the senders use FIDs of that version again within seconds")
         }
     }
 }

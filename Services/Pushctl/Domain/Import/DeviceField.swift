@@ -1,12 +1,11 @@
-/// What a line of devices may say: the columns of a CSV file, the members of an NDJSON line. What `devices export` writes,
-/// `devices import` reads.
+/// The columns of a CSV file and the members of an NDJSON line, for `devices import` and `devices export`.
 enum DeviceField: String, CaseIterable, Sendable {
     case app
     case user
     case kind
-    /// `apns` or `fcm`; not needed where there is a kind.
+    /// `apns` or `fcm`; optional with a kind.
     case provider
-    /// `ios` or `android`, as other systems say it.
+    /// `ios` or `android`, as used by other systems.
     case platform
     case environment
     case token
@@ -22,21 +21,21 @@ enum DeviceField: String, CaseIterable, Sendable {
     static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }
 
-/// Why a line is not taken; it quotes nothing of the line, which holds a token.
-struct LineRefusal: Error, Hashable, CustomStringConvertible {
+/// The reason for refusing a line. It quotes nothing, because lines contain tokens.
+struct LineError: Error, Hashable, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// The two forms of a file of devices.
+/// The formats of a device file.
 enum DeviceFormat: String, CaseIterable, Sendable {
-    /// One JSON object a line.
+    /// One JSON object per line.
     case ndjson
-    /// RFC 4180, the first line names the columns; one line a record.
+    /// RFC 4180 with column names in the first line and one record per line.
     case csv
 
-    /// What a file's name says it is.
+    /// The format by file extension.
     init?(path: String) {
         switch path.split(separator: ".").last?.lowercased() {
         case "ndjson", "jsonl": self = .ndjson

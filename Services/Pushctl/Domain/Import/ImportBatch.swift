@@ -1,32 +1,31 @@
 import FoundationEssentials
 import PushProtocol
 
-/// Lines that are taken in one transaction.
+/// Lines imported in one transaction.
 struct ImportBatch: Sendable {
-    /// The most lines of one batch. Each takes up to two of the server's locks, of which it has some 6000 as installed.
+    /// The maximum lines of a batch. Each takes up to two advisory locks; a default PostgreSQL server has about 6000.
     static let limit = 1000
 
-    /// A device and the number of its line, from 1.
-    struct Entry: Hashable, Sendable {
+    /// A device with its line number, from 1.
+    struct ImportLine: Hashable, Sendable {
         let line: Int
         let device: ImportedDevice
-        /// Entries are taken wave by wave, from 0, as a batch of claims is that is registered: in a wave no token, no user
-        /// and no installation is there twice.
+        /// Batches are applied in waves, from 0. Within a wave, each token, user and installation occurs once.
         let wave: Int
     }
 
-    struct Refused: Hashable, Sendable {
+    struct RejectedLine: Hashable, Sendable {
         let line: Int
-        let reason: LineRefusal
+        let reason: LineError
     }
 
-    private(set) var entries: [Entry] = []
-    private(set) var refused: [Refused] = []
+    private(set) var entries: [ImportLine] = []
+    private(set) var refused: [RejectedLine] = []
     private(set) var waves = 0
-    /// The latest wave that each is in.
-    private var taken: [Place: Int] = [:]
+    /// The latest wave of each key.
+    private var taken: [UniqueKey: Int] = [:]
 
-    private enum Place: Hashable {
+    private enum UniqueKey: Hashable {
         case token(AppID, Provider, DeviceToken)
         case user(AppID, UserID)
         case installation(AppID, InstallationID)
@@ -34,30 +33,30 @@ struct ImportBatch: Sendable {
 
     var isFull: Bool { entries.count + refused.count >= Self.limit }
 
-    mutating func refuse(_ line: Int, because reason: LineRefusal) {
-        refused.append(Refused(line: line, reason: reason))
+    mutating func refuse(_ line: Int, because reason: LineError) {
+        refused.append(RejectedLine(line: line, reason: reason))
     }
 
     mutating func append(_ device: ImportedDevice, line: Int) {
-        var places: [Place] = [.token(device.app, device.provider, device.token), .user(device.app, device.user)]
-        if let installation = device.installation { places.append(.installation(device.app, installation)) }
-        let wave = places.compactMap { taken[$0] }.max().map { $0 + 1 } ?? 0
-        for place in places { taken[place] = wave }
+        var keys: [UniqueKey] = [.token(device.app, device.provider, device.token), .user(device.app, device.user)]
+        if let installation = device.installation { keys.append(.installation(device.app, installation)) }
+        let wave = keys.compactMap { taken[$0] }.max().map { $0 + 1 } ?? 0
+        for key in keys { taken[key] = wave }
         waves = max(waves, wave + 1)
-        entries.append(Entry(line: line, device: device, wave: wave))
+        entries.append(ImportLine(line: line, device: device, wave: wave))
     }
 }
 
-/// How far an import has come.
+/// The progress of an import.
 struct ImportState: Hashable, Sendable {
     var startedAt: Date
-    /// Lines that are done, the first line of a CSV file among them.
+    /// Lines processed, including the header of a CSV file.
     var line = 0
-    /// Bytes of the file that are done.
+    /// Bytes of the file processed.
     var position = 0
     var taken = 0
-    /// Lines about which something later is known.
-    var void = 0
+    /// Lines older than the stored registration.
+    var superseded = 0
     var refused = 0
     var finishedAt: Date?
 }

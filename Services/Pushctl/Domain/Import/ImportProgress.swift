@@ -1,8 +1,8 @@
-/// What an import says of itself while it is at work.
+/// Formats the progress of an import.
 struct ImportProgress: Sendable {
-    /// The size of the file, in bytes.
+    /// In bytes.
     let total: Int
-    /// Where this run began.
+    /// The state at the start of this run.
     let first: ImportState
 
     /// `[#########……] 45%  450000 lines  21000/s  3 refused  0:42 left`
@@ -13,7 +13,7 @@ struct ImportProgress: Sendable {
         return "[\(bar)] \(Int(share * 100))%  \(text(state, after: elapsed))"
     }
 
-    /// The same for a log: without a bar.
+    /// Without a bar, for logs.
     func plain(_ state: ImportState, after elapsed: Duration) -> String {
         let share = total == 0 ? 1 : min(1, Double(state.position) / Double(total))
         return "\(Int(share * 100))%  \(text(state, after: elapsed))"
@@ -34,11 +34,11 @@ struct ImportProgress: Sendable {
         return parts.joined(separator: "  ")
     }
 
-    /// How it ended.
+    /// The result of the import.
     static func summary(_ state: ImportState, report: String) -> [String] {
         var lines = ["\(state.line) lines: \(state.taken) registrations taken"]
-        if state.void > 0 { lines.append("\(state.void) not taken: something later is known of them") }
-        if state.refused > 0 { lines.append("\(state.refused) refused: \(report) names each line and why") }
+        if state.superseded > 0 { lines.append("\(state.superseded) skipped: the registry has newer data") }
+        if state.refused > 0 { lines.append("\(state.refused) refused: see \(report) for each line and reason") }
         return lines
     }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// One registration as a file says it, checked as one that a device makes.
+/// A registration from a file, validated like one from a device.
 struct ImportedDevice: Hashable, Sendable {
     let app: AppID
     let user: UserID
@@ -12,24 +12,24 @@ struct ImportedDevice: Hashable, Sendable {
     let installation: InstallationID?
     let scope: String?
     let topic: String?
-    /// Of FCM's alone.
+    /// Only for FCM.
     let platform: DevicePlatform?
     let locale: String?
     let timeZone: String?
     let appVersion: String?
-    /// Absent: when the import began.
+    /// `nil`: the start of the import.
     let registeredAt: Date?
 
-    /// The id of the registration.
+    /// The registration's id.
     var device: UUID { DerivedID.device(app: app, provider: provider, environment: environment, token: token) }
 
     /// - Parameters:
-    ///   - app: the app of lines that name none.
-    ///   - apps: the apps that there are.
-    init(_ fields: [DeviceField: String], app: AppID?, apps: Set<AppID>) throws(LineRefusal) {
+    ///   - app: the app of lines without one.
+    ///   - apps: the configured apps.
+    init(_ fields: [DeviceField: String], app: AppID?, apps: Set<AppID>) throws(LineError) {
         self.app = try Self.app(fields[.app], app, apps)
         guard let user = fields[.user].flatMap({ UserID(rawValue: $0) }) else {
-            throw LineRefusal("user is missing or invalid: \(UserID.rule)")
+            throw LineError("user is missing or invalid: \(UserID.rule)")
         }
         self.user = user
         let kind = try Self.kind(fields)
@@ -37,7 +37,7 @@ struct ImportedDevice: Hashable, Sendable {
         provider = kind.provider
         environment = try Self.environment(fields[.environment], of: provider)
         guard let token = fields[.token].flatMap({ DeviceToken($0, for: kind.provider) }) else {
-            throw LineRefusal("token is missing or invalid: \(Self.shape(of: provider))")
+            throw LineError("token is missing or invalid: \(Self.shape(of: provider))")
         }
         self.token = token
         installation = try Self.installation(fields[.installation])
@@ -52,27 +52,27 @@ struct ImportedDevice: Hashable, Sendable {
             return
         }
         guard let date = RFC3339.date(from: time) else {
-            throw LineRefusal("registered_at is invalid: expected a time such as 2026-01-31T12:00:00Z")
+            throw LineError("registered_at is invalid: expected a time such as 2026-01-31T12:00:00Z")
         }
         registeredAt = date
     }
 }
 
 extension ImportedDevice {
-    private static func app(_ name: String?, _ usual: AppID?, _ apps: Set<AppID>) throws(LineRefusal) -> AppID {
+    private static func app(_ name: String?, _ usual: AppID?, _ apps: Set<AppID>) throws(LineError) -> AppID {
         guard let app = name.map({ AppID(rawValue: $0) }) ?? usual else {
-            throw LineRefusal(
+            throw LineError(
                 name == nil ? "app is missing; --app names one for all lines" : "app is invalid: \(AppID.rule)")
         }
-        guard apps.contains(app) else { throw LineRefusal("app is none of those in the apps file") }
+        guard apps.contains(app) else { throw LineError("app is not in the apps file") }
         return app
     }
 
-    private static func kind(_ fields: [DeviceField: String]) throws(LineRefusal) -> RegistrationKind {
+    private static func kind(_ fields: [DeviceField: String]) throws(LineError) -> RegistrationKind {
         var providers: Set<Provider> = []
         if let name = fields[.provider] {
             guard let provider = Provider(rawValue: name) else {
-                throw LineRefusal("provider is invalid: expected “apns” or “fcm”")
+                throw LineError("provider is invalid: expected “apns” or “fcm”")
             }
             providers.insert(provider)
         }
@@ -84,59 +84,59 @@ extension ImportedDevice {
         if let name = fields[.kind] {
             guard let kind = RegistrationKind(rawValue: name) else {
                 let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
-                throw LineRefusal("kind is invalid: expected one of \(kinds)")
+                throw LineError("kind is invalid: expected one of \(kinds)")
             }
-            // What says ios of an FCM token means the device, not who delivers: Firebase serves both.
+            // `ios` with an FCM token names the device, not the provider: Firebase serves both.
             guard fields[.provider] == nil || providers.contains(kind.provider) else {
-                throw LineRefusal("kind and provider contradict each other")
+                throw LineError("kind and provider contradict each other")
             }
             return kind
         }
         guard let provider = providers.first, providers.count == 1 else {
-            throw LineRefusal(
+            throw LineError(
                 providers.isEmpty
-                    ? "one of kind, provider, platform has to say whose token it is"
-                    : "provider and platform contradict each other; say the kind")
+                    ? "one of kind, provider or platform is required"
+                    : "provider and platform contradict each other; give the kind")
         }
-        return .usual(of: provider)
+        return .defaultKind(for: provider)
     }
 
-    private static func platform(_ fields: [DeviceField: String]) throws(LineRefusal) -> DevicePlatform? {
+    private static func platform(_ fields: [DeviceField: String]) throws(LineError) -> DevicePlatform? {
         guard let name = fields[.platform] else { return nil }
         guard let platform = DevicePlatform(rawValue: name) else {
-            throw LineRefusal("platform is invalid: expected “ios” or “android”")
+            throw LineError("platform is invalid: expected “ios” or “android”")
         }
         return platform
     }
 
     private static func environment(
         _ name: String?, of provider: Provider
-    ) throws(LineRefusal) -> ProviderEnvironment {
+    ) throws(LineError) -> ProviderEnvironment {
         switch (provider, name) {
-        // FCM has one world, whatever a debug build says of itself.
+        // FCM has a single environment.
         case (.fcm, nil): return .production
         case (_, let name):
             guard let environment = name.flatMap(ProviderEnvironment.init(clientName:)) else {
-                throw LineRefusal("environment is missing or invalid: expected “production” or “development”")
+                throw LineError("environment is missing or invalid: expected “production” or “development”")
             }
             return provider == .fcm ? .production : environment
         }
     }
 
-    private static func installation(_ name: String?) throws(LineRefusal) -> InstallationID? {
+    private static func installation(_ name: String?) throws(LineError) -> InstallationID? {
         guard let name else { return nil }
         guard let id = InstallationID(rawValue: name) else {
-            throw LineRefusal("installation is invalid: \(InstallationID.rule)")
+            throw LineError("installation is invalid: \(InstallationID.rule)")
         }
         return id
     }
 
     private static func word(
         _ fields: [DeviceField: String], _ field: DeviceField, _ limit: Int
-    ) throws(LineRefusal) -> String? {
+    ) throws(LineError) -> String? {
         guard let text = fields[field] else { return nil }
         guard text.utf8.count <= limit, text.isVisibleASCII else {
-            throw LineRefusal("\(field.rawValue) is invalid: expected at most \(limit) visible ASCII characters")
+            throw LineError("\(field.rawValue) is invalid: expected at most \(limit) visible ASCII characters")
         }
         return text
     }

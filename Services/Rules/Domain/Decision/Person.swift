@@ -1,18 +1,18 @@
 import PushProtocol
 
-/// What rules know of one user of one app when they decide.
+/// The data about a user of an app that a decision needs.
 struct Person: Sendable {
     var settings = PersonalSettings()
-    /// Where the app is open now; soft knowledge: without it, a push is sent.
+    /// Where the app is open now. Best effort: without a lease, the push is sent.
     var leases: [Lease] = []
-    /// By cap: when the person was last pushed, ascending, no longer than the cap's limit.
-    var logs: [String: [Timestamp]] = [:]
-    /// What is not said again until then.
-    var told: [String: Timestamp] = [:]
+    /// The times of the user's last pushes by cap, ascending, at most as many as the cap's limit.
+    var capHistory: [String: [Timestamp]] = [:]
+    /// By dedupe key: the time until which repeats are suppressed.
+    var dedupeUntil: [String: Timestamp] = [:]
 
-    /// The app is open on some device until this is over or renewed.
+    /// Presence: the app is open on a device until the lease expires or is renewed.
     struct Lease: Hashable, Sendable {
-        /// The thread on the screen, if it is one.
+        /// The thread on the screen, if any.
         var viewing: String?
         var expiresAt: Timestamp
     }
@@ -24,41 +24,41 @@ struct Person: Sendable {
     }
 }
 
-/// What a user of an app has chosen: sparse, whatever is absent is as the rule file says.
+/// A user's settings for an app. Where a setting is absent, the rule file's default applies.
 struct PersonalSettings: Hashable, Sendable {
-    /// Off: nothing is pushed or shown that is not critical.
+    /// If false, only critical notifications are pushed or shown.
     var isOn = true
-    /// Those that the person has switched.
+    /// The channels for which the user has made a choice.
     var channels: [Channel: Bool] = [:]
-    /// By ``PreferenceType``.
+    /// By the name of a ``PreferenceType``.
     var types: [String: TypeChoice] = [:]
-    /// By what rules give as `mutes`.
+    /// By mute name (``Rule/Policy/mutes``).
     var mutes: [String: Mute] = [:]
     var quietHours: QuietHours?
-    /// When digests that are said once a day are wanted; absent: when the rule says.
+    /// The local time of daily digests; `nil`: the rule's time.
     var digestTime: LocalTime?
-    /// Absent: where the app says its users are.
+    /// `nil`: the app's time zone.
     var zone: Zone?
-    /// Absent: the file's own.
+    /// `nil`: the rule file's language.
     var language: Language?
 
-    /// A way to reach a person that they can switch off by itself. All are on for whoever has said nothing.
+    /// A channel that a user can switch on or off. All are on by default.
     enum Channel: String, Hashable, Sendable, CaseIterable {
-        /// What the devices show.
+        /// Notifications on the user's devices.
         case push
-        /// What the app shows of what comes while it is open.
+        /// Banners in the open app, for new inbox items.
         case banner
-        /// What is kept for the person to find. Banners are of what comes into it.
+        /// The list of notifications in the app.
         case inbox
     }
 
     func allows(_ channel: Channel) -> Bool { channels[channel] ?? true }
 
-    /// What a person wants of one thread, family or whatever else rules name.
+    /// A user's choice for one mute name, such as a thread or a family.
     struct Mute: Hashable, Sendable {
-        /// Muted, or followed although what is around it is muted.
+        /// If false, the user follows the name although a wider name is muted.
         var isMuted: Bool
-        /// From then on it is as if this had never been said; absent: for good.
+        /// The end of the choice; `nil`: it has no end.
         var until: Timestamp?
     }
 }

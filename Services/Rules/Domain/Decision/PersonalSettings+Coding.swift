@@ -1,6 +1,6 @@
 import PushProtocol
 
-// Settings as they are stored: snake_case, nothing where nothing was chosen.
+// The stored JSON: snake_case, with only the members that the user has set.
 
 extension PersonalSettings: Codable {
     private enum CodingKeys: String, CodingKey {
@@ -45,10 +45,11 @@ extension PersonalSettings: Codable {
 }
 
 extension PersonalSettings {
-    /// Reads settings as they are stored. A member that this build cannot read, such as a time zone that it does not know, is
-    /// left out, and the rest counts: a person is never worse off than with the usual settings.
+    /// Decodes stored settings.
     ///
-    /// - Returns: the settings, and whether they could be read whole.
+    /// Ignores members that this build cannot read, such as an unknown time zone. For them, the defaults apply.
+    ///
+    /// - Returns: the settings, and whether all members could be read.
     static func stored(_ text: String) -> (value: PersonalSettings, isWhole: Bool) {
         if let whole = try? WireCoding.decodeStored(PersonalSettings.self, from: text) { return (whole, true) }
         let value = (try? WireCoding.decodeStored(JSONValue.self, from: text)) ?? .null
@@ -62,7 +63,7 @@ extension PersonalSettings {
         return (salvaged ?? PersonalSettings(), false)
     }
 
-    /// The parts of a member that are read alone: each channel, each type and each mute. Other members are read as a whole.
+    /// Splits a member into the parts that are decoded separately: each channel, type and mute.
     private static func parts(_ name: String, _ member: JSONValue) -> [JSONValue] {
         switch (CodingKeys(rawValue: name), member) {
         case (.channels?, .object(let entries)), (.types?, .object(let entries)), (.mutes?, .object(let entries)):
@@ -112,7 +113,7 @@ extension QuietHours: Codable {
 
     func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: CodingKeys.self)
-        // In the order of the week: the same settings are the same text.
+        // In the order of the week, so equal settings give equal text.
         try values.encode(Weekday.allCases.filter(days.contains), forKey: .days)
         try values.encode(start, forKey: .start)
         try values.encode(end, forKey: .end)

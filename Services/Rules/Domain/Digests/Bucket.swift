@@ -1,13 +1,13 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What one rule has gathered for one person.
+/// The items that one rule has collected for a user's next digest.
 struct Bucket: Sendable {
-    /// What its close was planned from.
+    /// The time from which the close was planned.
     var plannedAt: Timestamp
-    /// When it was told before.
-    var last: DigestTime.Occasion?
-    /// In the order in which they came.
+    /// The previous digest of the bucket.
+    var last: DigestTime.Occurrence?
+    /// In order of arrival.
     var items: [Item]
 
     struct Item: Hashable, Sendable {
@@ -17,51 +17,53 @@ struct Bucket: Sendable {
         var correlation: String
         var values: JSONValue
         var saidAt: Timestamp
-        /// From when to when it counts.
+        /// The item counts from `from` until `end`.
         var from: Timestamp
         var end: Timestamp?
-        var isTold = false
-        /// The number of the next decision about its notification, which may have been held before.
+        var wasSent = false
+        /// The number of the next decision about its notification. Earlier decisions can have held it.
         var step = 1
     }
 
-    /// What is done when a bucket is looked at.
+    /// The result of ``Bucket/close(_:_:zone:now:)``.
     struct Closing: Hashable, Sendable {
-        /// What is summed up; empty when there is nothing to tell.
+        /// The items of the digest to send; empty: send none.
         var told: [Item] = []
-        /// When it was told last.
-        var last: DigestTime.Occasion?
-        /// What leaves the bucket, told or not.
+        /// The latest digest of the bucket.
+        var last: DigestTime.Occurrence?
+        /// The items to remove from the bucket.
         var gone: [Item] = []
-        /// When it is looked at next, and what that follows from.
+        /// The next planned close, and the time from which it was planned.
         var next: Timestamp?
         var plannedAt: Timestamp
     }
 
-    /// How late a digest of one date may be, to be that date's still.
-    static let lateness = DigestTime.leastPause
+    /// The maximum delay of a digest that still counts for its planned date.
+    static let lateness = DigestTime.minimumInterval
 
-    /// Looks at it, for it is planned to close now, or its person's time has changed.
+    /// Closes the bucket if it is due or full, and plans the next close.
     ///
-    /// - Parameter zone: where the app says its users are.
+    /// Called at the planned time, and after a change of the user's digest time or time zone.
+    ///
+    /// - Parameter zone: the app's time zone, for users without their own.
     func close(_ digest: Digest, _ settings: PersonalSettings, zone: Zone, now: Timestamp) -> Closing {
         let ended = items.filter { item in item.end.map { $0 <= now } ?? false }
         let live = items.filter { item in item.end.map { $0 > now } ?? true }
         var closing = Closing(last: last, gone: ended, plannedAt: plannedAt)
         let counting = live.filter { $0.from <= now }
-        let news = counting.filter { !$0.isTold }
-        let isFull = digest.count.map { news.count >= $0 } ?? false
+        let newItems = counting.filter { !$0.wasSent }
+        let isFull = digest.count.map { newItems.count >= $0 } ?? false
         let planned = digest.closing(after: plannedAt, settings: settings, zone: zone, last: last)
         guard isFull || planned.at <= now else {
             closing.next = live.isEmpty ? nil : planned.at
             return closing
         }
-        let isNews = !news.isEmpty || digest.remains == .told
-        closing.told = isNews ? counting : []
+        let hasContent = !newItems.isEmpty || digest.remains == .told
+        closing.told = hasContent ? counting : []
         if !closing.told.isEmpty {
             closing.last =
                 now - planned.at < Bucket.lateness && planned.at <= now
-                ? planned : DigestTime.Occasion(date: (settings.zone ?? zone).local(now).date, at: now)
+                ? planned : DigestTime.Occurrence(date: (settings.zone ?? zone).local(now).date, at: now)
         }
         var rest = live
         if digest.remains == .never {
@@ -79,21 +81,22 @@ struct Bucket: Sendable {
 }
 
 extension Rule {
-    /// What a digest says, in a person's voice.
+    /// Renders a digest's summary for a recipient.
     ///
-    /// - Parameter items: in the order in which they came.
-    func summary(_ digest: Digest, of items: [JSONValue], _ voice: Voice, house: Language) throws(PlacedProblem)
-        -> Utterance
+    /// - Parameter items: the items' values, in order of arrival.
+    func summary(_ digest: Digest, of items: [JSONValue], _ localization: Localization, defaults: Language)
+        throws(PlacedProblem)
+        -> RenderedText
     {
         var rule = self
-        // These speak of one event.
+        // These settings refer to one event.
         rule.how.thread = nil
         rule.how.collapseKey = nil
         rule.how.badge = nil
         rule.say = digest.say
-        let scope = Scope(root: Digest.summary(digest.ordered(items)), voice: voice)
-        let wording = rule.wording(in: voice.language, house: house)
-        let content = try rule.content(wording, scope, place: "policy.digest.say")
-        return Utterance(content: content, preview: try rule.preview(of: content, wording, scope))
+        let scope = Scope(root: Digest.summary(digest.ordered(items)), localization: localization)
+        let messageTemplate = rule.messageTemplate(in: localization.language, defaults: defaults)
+        let content = try rule.content(messageTemplate, scope, place: "policy.digest.say")
+        return RenderedText(content: content, preview: try rule.preview(of: content, messageTemplate, scope))
     }
 }

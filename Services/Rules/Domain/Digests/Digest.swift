@@ -1,46 +1,46 @@
 import PushProtocol
 
-/// How what is said to a person is gathered, to be said in one.
+/// How a rule collects a user's notifications and sends them as one summary.
 struct Digest: Hashable, Sendable {
-    /// What is gathered together, of one rule and person; without one, all.
+    /// Separates items of one rule and user into buckets; `nil`: one bucket.
     var bucket: Template?
     var close: Close
-    /// So many are said at once.
+    /// The number of new items that closes the bucket early.
     var count: Int?
     var remains = Remains.never
-    /// What the summary can speak of, of each item.
+    /// The values of each item that the summary can use.
     var keep: [DataTemplate.Member] = []
-    /// The member of ``keep`` that items are ordered by; without one, in the order in which they came.
+    /// The member of ``keep`` by which items are sorted; `nil`: order of arrival.
     var order: String?
-    var say: Rule.Wording
+    var say: Rule.MessageTemplate
 
     enum Close: Hashable, Sendable {
-        /// At this local time, or the one that the person has chosen: once on a local date.
+        /// At this local time, once on a local date. The user's own digest time takes precedence.
         case daily(LocalTime)
-        /// So long after the first.
+        /// This long after the first item.
         case after(Duration)
     }
 
-    /// What becomes of an item that was told.
+    /// Whether an item stays in the bucket after a digest.
     enum Remains: String, Hashable, Sendable, CaseIterable {
-        /// It is told once.
+        /// The item is in one digest only.
         case never
-        /// It is counted again when there is something new to tell, until an event takes it out or its time is over.
+        /// The item is in every digest that has a new item, until an event removes the item or it ends.
         case counted
-        /// It is told again every time, until an event takes it out or its time is over.
+        /// The item is in every digest, until an event removes the item or it ends.
         case told
     }
 
-    /// The most items that a summary can speak of by themselves; all are counted.
+    /// The maximum number of items in a summary's `items`; `count` includes all items.
     static let mostItems = 20
     static let highestCount = 1000
     static let longestWindow = Duration.seconds(7 * 86_400)
 
-    /// What one event adds to it.
+    /// The entry that one event adds to a bucket.
     struct Entry: Codable, Hashable, Sendable {
-        /// With the rule in it.
+        /// The name of the bucket, which starts with the rule's name.
         var bucket: String
-        /// What of the item the summary can speak of.
+        /// The item's values of ``Digest/keep``.
         var values: JSONValue
     }
 
@@ -60,8 +60,9 @@ struct Digest: Hashable, Sendable {
         return Entry(bucket: name, values: values)
     }
 
-    /// What a summary's variables are looked up in: `count`, `one` (whether it is one), `items`, `first`, `last` and
-    /// `more`, how many are left out of `items`, if any.
+    /// Returns a summary's variables: `count`, `one` (whether the count is 1), `items`, `first`, `last` and `more`.
+    ///
+    /// `more` is the number of items that `items` leaves out; null if none.
     static func summary(_ values: [JSONValue]) -> JSONValue {
         .object([
             "count": .int(Int64(values.count)), "one": .bool(values.count == 1),
@@ -71,7 +72,7 @@ struct Digest: Hashable, Sendable {
         ])
     }
 
-    /// The items in the order in which a summary speaks of them, which came in this one.
+    /// Sorts the items by ``order``. The given order is the order of arrival.
     func ordered(_ values: [JSONValue]) -> [JSONValue] {
         guard let order else { return values }
         return values.enumerated().sorted { a, b in

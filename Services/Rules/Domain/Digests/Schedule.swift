@@ -1,27 +1,27 @@
 import PushProtocol
 
-/// When something is said that is not said at once: so long before or after what a field of the event names.
+/// A send time relative to a date or time in the event.
 struct Schedule: Hashable, Sendable {
     /// The path of a ``WrittenDate``.
     var at: String
-    /// Negative: before it.
+    /// The distance from that date or time; negative: before it.
     var offset: Duration
-    /// On that day, where the field names a day and no time.
+    /// The local time of day for a date without a time.
     var time: LocalTime
 
     static let usualTime = LocalTime(minuteOfDay: 9 * 60)!
     static let longest = Duration.seconds(400 * 86_400)
 
-    /// What it comes to for one event.
+    /// The schedule for one event.
     struct Plan: Hashable, Sendable {
         var due: WrittenDate
-        /// What the field names: from then on it is too late to speak of it beforehand. `nil` for what is said after it.
+        /// The event's date or time, after which a reminder is too late. `nil` if the offset is not negative.
         var end: WrittenDate?
         var time: LocalTime
 
         func dueAt(in zone: Zone) -> Timestamp { due.moment(in: zone, at: time) }
 
-        /// A day is over when it ends.
+        /// Returns the timestamp of ``end``. A date ends at its last midnight.
         func endsAt(in zone: Zone) -> Timestamp? {
             switch end {
             case nil: nil

@@ -1,16 +1,16 @@
 import PushProtocol
 
-/// How events of a file tell who belongs to a group.
+/// How events change the members of a group.
 struct MembershipSource: Hashable, Sendable {
-    /// Where it stands in the file: `groups.0`.
+    /// The position in the rule file: `groups.0`.
     var place: String
     var when: Rule.Condition
     var group: Template
-    /// The path of users, as in `to`.
+    /// Selects the users, as in `to`.
     var users: Rule.Selector
-    /// In objects: the path of the role.
+    /// For objects: the path of the role.
     var role: String?
-    /// The role of all of them.
+    /// One role for all of the users.
     var fixedRole: String?
     var change: Change
 

@@ -1,31 +1,31 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What a rule says to a Live Activity: its part of `aps`, in Apple's own names (`push-protocols` A.7).
+/// The members of `aps` for a Live Activity, under Apple's names (`Shared/Providers/ProviderFacts.md`, A.7).
 struct Activity: Hashable, Sendable {
     enum Event: String, Hashable, Sendable, CaseIterable { case start, update, end }
 
     var event: Event
-    /// `content-state`: what the activity shows from now on. Wanted of each, and only an end may do without.
+    /// `content-state`: the new content. Required, except for an end.
     var state: DataTemplate?
-    /// Of a start: the type that the app's code has for it, and what of it never changes.
+    /// For a start: the type of the activity's attributes in the app, and the attributes, which never change.
     var attributesType: String?
     var attributes: DataTemplate?
-    /// From when on what it shows is marked as old.
+    /// The time from which the content counts as outdated.
     var staleDate: Moment?
-    /// Of an end: when it leaves the screen; absent: within four hours.
+    /// For an end: the time at which the activity leaves the screen; `nil`: within four hours.
     var dismissalDate: Moment?
-    /// Which of several activities is on top: the highest.
+    /// The order among several activities: the highest one is on top.
     var relevance: DataTemplate?
-    /// Of a start: how the app is to be told what changes, by a token of its own or by a broadcast channel.
+    /// For a start: the source of later updates, a token of the activity (`input-push-token`) or a broadcast channel.
     var asksForToken = false
     var channel: Template?
 
-    /// A moment that follows from the event.
+    /// A time relative to the event.
     struct Moment: Hashable, Sendable {
-        /// The path of a time; absent: when the event happened.
+        /// The path of a time; `nil`: the event's time.
         var at: String?
-        /// Negative: before it.
+        /// Negative: before that time.
         var offset: Duration = .zero
 
         static let expectation = "a time (2026-03-31T09:00:00Z), or one in Unix seconds"
@@ -33,14 +33,14 @@ struct Activity: Hashable, Sendable {
 }
 
 extension Activity {
-    /// The members of `aps` for one event.
+    /// Returns the members of `aps` for one event.
     ///
-    /// - Parameter sound: of the alert; an activity has it there and nowhere else.
+    /// - Parameter sound: the alert's sound. Live Activities have no sound outside of `alert`.
     func render(_ scope: Scope, sound: String?) throws(PlacedProblem) -> [String: JSONValue] {
         let place = "say.live-activity"
         var aps: [String: JSONValue] = [
             "event": .string(event.rawValue),
-            // By the upstream's clock: the device leaves out an update that was overtaken.
+            // The event's time. The device ignores an update older than the newest one (ActivityKit).
             "timestamp": .int(scope.moment.seconds),
         ]
         aps["content-state"] = try state?.object(scope, "\(place).content-state")
@@ -70,18 +70,18 @@ extension Activity {
         ).rawValue
     }
 
-    /// Every tag in it.
+    /// All tags of its templates.
     var tags: [TemplateTag] {
         [state, attributes, relevance].compactMap(\.self).flatMap(\.tags) + (channel?.tags ?? [])
     }
 }
 
 extension Activity.Moment {
-    /// Unix seconds.
+    /// Returns the time in Unix seconds.
     func seconds(_ scope: Scope, _ place: String) throws(PlacedProblem) -> Int64 {
         guard let at else { return (scope.moment + offset).seconds }
         guard let value = scope[at] else { throw PlacedProblem("\(place).at", .missing(path: at)) }
-        // Milliseconds are the usual mistake.
+        // Rejects milliseconds, which are a common mistake.
         if let seconds = value.int, (0..<100_000_000_000).contains(seconds) {
             return seconds + offset.components.seconds
         }

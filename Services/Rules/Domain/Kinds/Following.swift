@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension Rule {
-    /// Whoever follows something at a provider, which alone knows who they are.
+    /// The followers of a topic or broadcast channel at a provider. Only the provider knows them.
     struct Following: Hashable, Sendable {
         enum What: String, Hashable, Sendable, CaseIterable {
             case channel
@@ -11,15 +11,15 @@ extension Rule {
         }
         var what: What
         var name: Template
-        /// Of a channel: the one that it was created in.
+        /// For a channel: the environment in which it was created.
         var environment: ProviderEnvironment = .production
     }
 
-    /// What is followed, for one event.
-    func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Followed? {
+    /// Returns the destination for one event; `nil` if the rule has none.
+    func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Destination? {
         guard let following else { return nil }
         let place = "to.\(following.what.rawValue)"
-        func named<Name: CheckedText>(_ type: Name.Type) throws(PlacedProblem) -> Name {
+        func named<Name: ValidatedString>(_ type: Name.Type) throws(PlacedProblem) -> Name {
             try following.name.render(
                 scope, place: place, "the name", expected: Name.rule, as: Name.init(rawValue:))
         }
@@ -31,9 +31,9 @@ extension Rule {
     }
 }
 
-extension Broadcast.Followed {
-    /// As a decision names it.
-    var spoken: String {
+extension Broadcast.Destination {
+    /// The label in stored decisions.
+    var decisionLabel: String {
         switch self {
         case .channel(let channel, let environment): "(channel \(channel) of \(environment.rawValue))"
         case .topic(let topic): "(FCM topic \(topic))"

@@ -1,21 +1,23 @@
 import PushProtocol
 
-extension Rule.Manner {
-    /// What it is to the device. All but the first three are for a token of their own, which only Apple's devices have
-    /// (`push-protocols` A.5).
+extension Rule.DeliveryOptions {
+    /// The kind of push.
+    ///
+    /// All kinds after `badgeOnly` need a separate device token, which exists only on Apple's devices
+    /// (`Shared/Providers/ProviderFacts.md`, A.5).
     enum Kind: String, Hashable, Sendable, CaseIterable {
         case alert
         /// Wakes the app and shows nothing.
         case silent
-        /// Changes the number on the app's icon, and nothing else.
+        /// Changes only the app's badge.
         case badgeOnly = "badge-only"
-        /// A call rings.
+        /// Rings for a call.
         case voip
-        /// Somebody speaks in a channel that was joined.
+        /// Announces a speaker in a Push to Talk channel.
         case pushToTalk = "push-to-talk"
-        /// A Live Activity starts, changes or ends.
+        /// Starts, updates or ends a Live Activity.
         case liveActivity = "live-activity"
-        /// The app is asked where it is.
+        /// Requests the device's location.
         case location
         case complication
         case fileProvider = "file-provider"
@@ -25,8 +27,8 @@ extension Rule.Manner {
     }
 }
 
-extension Rule.Manner.Kind {
-    /// The `apns-push-type`; `nil` where it follows from what is said.
+extension Rule.DeliveryOptions.Kind {
+    /// The `apns-push-type`; `nil`: it depends on the content.
     var pushType: String? {
         switch self {
         case .alert, .silent, .badgeOnly: nil
@@ -42,7 +44,7 @@ extension Rule.Manner.Kind {
         }
     }
 
-    /// Whether the app alone sees it: it has data, and no words.
+    /// Whether only the app sees the push: it has data and no text.
     var isData: Bool {
         switch self {
         case .silent, .voip, .pushToTalk, .location, .complication: true
@@ -50,7 +52,7 @@ extension Rule.Manner.Kind {
         }
     }
 
-    /// Whether its payload has room beside `aps` for what an app has agreed on with its devices.
+    /// Whether the payload can have members of the app beside `aps`.
     var hasPayload: Bool {
         switch self {
         case .voip, .pushToTalk, .location, .complication, .fileProvider, .mdm: true
@@ -58,7 +60,7 @@ extension Rule.Manner.Kind {
         }
     }
 
-    /// Whether it is for a moment, in which other phones are not to be late either.
+    /// Whether a delay makes the push useless, so FCM needs high priority too.
     var isUrgent: Bool {
         switch self {
         case .voip, .pushToTalk: true
@@ -69,19 +71,19 @@ extension Rule.Manner.Kind {
     }
 }
 
-/// How much a person notices of what a rule says.
-enum Noticeability: Sendable {
-    /// It may wait, and is found in the inbox.
+/// Whether users notice the pushes of a rule.
+enum Visibility: Sendable {
+    /// Users notice it. It can be held, and the inbox can keep it.
     case alert
-    /// Now or never: what the person does not want is not kept, and it is not held.
+    /// Users notice it, but it cannot be delayed. It is not held, and the inbox does not keep it.
     case momentary
-    /// Nobody is asked.
+    /// Users do not notice it. Their settings do not apply.
     case none
 }
 
 extension Rule {
-    /// The update of a Live Activity is of something that is on the screen already.
-    var noticeability: Noticeability {
+    /// The update or end of a Live Activity is not noticed, because the activity is already on the screen.
+    var visibility: Visibility {
         switch how.kind {
         case .alert: .alert
         case .voip, .pushToTalk: .momentary
@@ -90,7 +92,7 @@ extension Rule {
         }
     }
 
-    /// What is laid over the sender's rendering: what the kind asks for and, over it, the rule's own.
+    /// Returns the kind's headers and payload, overlaid by the rule's own override.
     func apns(_ scope: Scope) throws(PlacedProblem) -> APNsOverride? {
         guard let pushType = how.kind.pushType else { return how.apns }
         var headers = how.apns?.headers ?? [:]
@@ -104,7 +106,7 @@ extension Rule {
         return APNsOverride(headers: headers, payload: payload == [:] ? Optional.none : payload)
     }
 
-    /// Phones that have no such tokens hear of a call as soon as the others.
+    /// Urgent kinds have Android priority `HIGH`, so FCM does not delay them.
     var fcm: FCMOverride? {
         guard how.kind.isUrgent else { return how.fcm }
         let urgent: JSONValue = ["android": ["priority": "HIGH"]]
@@ -112,7 +114,7 @@ extension Rule {
             message: how.fcm?.message.map(urgent.merging) ?? urgent, validateOnly: how.fcm?.validateOnly)
     }
 
-    /// Which of a person's tokens of this kind are meant.
+    /// Renders the scope of the tokens to push to; `nil` if the rule has none.
     func tokenScope(_ scope: Scope) throws(PlacedProblem) -> String? {
         guard let template = how.scope else { return nil }
         return try template.render(
@@ -123,7 +125,7 @@ extension Rule {
 }
 
 extension DataTemplate {
-    /// What must be an object, for one event.
+    /// Renders a template whose result must be an object.
     func object(_ scope: Scope, _ place: String) throws(PlacedProblem) -> JSONValue {
         let value = try render(scope, place: place) ?? .null
         guard case .object = value else {

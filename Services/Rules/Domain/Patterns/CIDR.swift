@@ -3,7 +3,7 @@ struct CIDR: Hashable, Sendable {
     private let network: [UInt8]
     private let prefixLength: Int
 
-    /// Fails for anything but an address, a slash and a prefix length that the address has bits for.
+    /// Parses an address, a slash and a prefix length. Returns `nil` for any other text.
     init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let network = CIDR.address(parts[0]), let length = Int(parts[1]),

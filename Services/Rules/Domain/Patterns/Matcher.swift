@@ -2,18 +2,18 @@ import PushProtocol
 
 /// One test of one value in a ``Pattern``.
 enum Matcher: Hashable, Sendable {
-    /// The same JSON value; numbers are compared as numbers.
+    /// An equal JSON value; numbers are compared as numbers.
     case exact(JSONValue)
     case equalsIgnoreCase(String)
     case prefix(String, ignoringCase: Bool)
     case suffix(String, ignoringCase: Bool)
     case wildcard(Wildcard)
-    /// Any value that matches none of these. An absent value is not a value.
+    /// Any value that matches none of these. An absent value does not match.
     case anythingBut([Matcher])
     /// All comparisons hold.
     case numeric([Comparison])
     case cidr(CIDR)
-    /// Whether there is a value at all; `null` is one, an object and an empty list are not.
+    /// Whether the field has a value. `null` is a value; an object and an empty list are not.
     case exists(Bool)
 
     struct Comparison: Hashable, Sendable {
@@ -28,7 +28,7 @@ enum Matcher: Hashable, Sendable {
         var bound: Double
     }
 
-    /// Whether a value matches, elements of a list being tried one by one.
+    /// Whether a value, or one element of a list, matches.
     func matches(anyLeafOf value: JSONValue?) -> Bool {
         if case .exists(let wanted) = self {
             return Matcher.anyLeaf(of: value, where: { _ in true }) == wanted
@@ -64,7 +64,7 @@ enum Matcher: Hashable, Sendable {
     }
 
     private static func areEqual(_ a: JSONValue, _ b: JSONValue) -> Bool {
-        // Two integers are compared exactly; a fraction on either side makes it a comparison of numbers.
+        // Two integers are compared exactly, all other numbers as `Double`.
         if case .int = a, case .int = b { return a == b }
         if let a = a.number, let b = b.number { return a == b }
         return a == b

@@ -1,11 +1,12 @@
 import PushProtocol
 
-/// A pattern over JSON with the semantics of Amazon EventBridge's event patterns: what it does not mention it does not
-/// ask for, every field it mentions must match, and an array matches when one of its elements does.
+/// A pattern over JSON with the semantics of Amazon EventBridge event patterns.
+///
+/// Every field of the pattern must match; other fields are ignored. An array matches if one of its elements matches.
 struct Pattern: Hashable, Sendable {
     /// All of these must match.
     var fields: [Field]
-    /// `$or`: unless empty, one of these must match, on the same object.
+    /// `$or`: one of these must match on the same object, unless the list is empty.
     var alternatives: [Pattern]
 
     struct Field: Hashable, Sendable {
@@ -14,7 +15,7 @@ struct Pattern: Hashable, Sendable {
     }
 
     enum Test: Hashable, Sendable {
-        /// The field holds an object, or a list of which one object matches the whole pattern.
+        /// The field is an object that matches, or a list with one object that matches the whole pattern.
         case object(Pattern)
         /// The field, or one element of its list, matches one of these.
         case leaf([Matcher])
@@ -28,7 +29,7 @@ struct Pattern: Hashable, Sendable {
     func matches(_ value: JSONValue) -> Bool {
         switch value {
         case .object: matchesObject(value)
-        // An empty list is no value at all, so only `exists: false` can match inside it.
+        // An empty list counts as absent, so only `exists: false` can match inside it.
         case .array(let elements) where !elements.isEmpty: elements.contains { matches($0) }
         case .array, .null, .bool, .int, .double, .string: matchesObject(.object([:]))
         }
@@ -39,7 +40,7 @@ struct Pattern: Hashable, Sendable {
             && (alternatives.isEmpty || alternatives.contains { $0.matchesObject(object) })
     }
 
-    /// The dotted path of every field that this pattern mentions.
+    /// The dotted paths of all fields in the pattern.
     var paths: [String] {
         fields.flatMap { field in
             switch field.test {

@@ -1,14 +1,15 @@
 import PushProtocol
 
-/// Finds the few conditions that an event may meet among any number, so that the others cost nothing.
+/// Finds the conditions that an event may meet. The cost depends on the event's size, not on the number of conditions.
 ///
-/// Every condition that can only be met where a certain value stands at a certain path is filed under that path and value,
-/// and an event is looked up by the values it holds: what that costs follows from the event's size. Of several such
-/// values the one is taken that the fewest other conditions ask for. What cannot be filed (nothing but `anything-but`,
-/// `numeric`, `cidr` or `exists` to go by) is filed by its path alone or, without one, always tried.
+/// The index files each condition under a path and a value that it requires, and looks up the values of an event. If a
+/// condition requires several values, the index uses the value that the fewest other conditions require.
+///
+/// A condition with only `anything-but`, `numeric`, `cidr` or `exists` is filed under its path. A condition without any
+/// path is tested for every event.
 struct RuleIndex: Sendable {
     private var root = Node()
-    /// Positions of conditions that every event may meet.
+    /// The positions of conditions to test for every event.
     private var unfiled: [Int] = []
 
     init(_ conditions: [Rule.Condition]) {
@@ -16,8 +17,8 @@ struct RuleIndex: Sendable {
         var demand: [Handle: Int] = [:]
         for handle in choices.joined().joined() { demand[handle, default: 0] += 1 }
         for (position, choices) in choices.enumerated() {
-            func crowd(_ handles: [Handle]) -> Int { handles.map { demand[$0, default: 0] }.max() ?? 0 }
-            guard let best = choices.min(by: { crowd($0) < crowd($1) }) else {
+            func maximumDemand(_ handles: [Handle]) -> Int { handles.map { demand[$0, default: 0] }.max() ?? 0 }
+            guard let best = choices.min(by: { maximumDemand($0) < maximumDemand($1) }) else {
                 unfiled.append(position)
                 continue
             }
@@ -25,7 +26,7 @@ struct RuleIndex: Sendable {
         }
     }
 
-    /// The positions of all conditions that the event may meet, ascending. Whether it does is for the condition to say.
+    /// Returns the positions of all conditions that the event may meet, ascending. The caller tests each of them.
     func candidates(for event: DomainEvent) -> [Int] {
         guard !root.isEmpty else { return unfiled }
         var found = Set(unfiled)
@@ -42,14 +43,14 @@ extension DomainEvent {
     }
 }
 
-// MARK: - What a condition can be filed under
+// MARK: - Index handles
 
 extension RuleIndex {
     struct Handle: Hashable, Sendable {
         var path: [String]
         var test: Test
 
-        /// What a value at the path must be.
+        /// The test for a value at the path.
         enum Test: Hashable, Sendable {
             case value(JSONValue)
             case folded(String)
@@ -59,7 +60,7 @@ extension RuleIndex {
         }
     }
 
-    /// The ways to file a condition. Under each of them an event that meets it is found.
+    /// Returns alternative sets of handles for a condition. Each set is enough to find every event that meets it.
     private static func choices(_ condition: Rule.Condition) -> [[Handle]] {
         (condition.data.map { choices($0, ["data"]) } ?? []) + (condition.attributes.map { choices($0, []) } ?? [])
     }
@@ -71,11 +72,11 @@ extension RuleIndex {
             case .object(let inner): return RuleIndex.choices(inner, path)
             case .leaf(let matchers):
                 let tests = matchers.compactMap(\.handle)
-                // One of the alternatives that cannot be filed makes the field worthless for it.
+                // If one matcher has no handle, the field cannot be used.
                 return tests.count == matchers.count ? [tests.map { Handle(path: path, test: $0) }] : []
             }
         }
-        // One of these must be met, so it takes a way for each.
+        // Any branch of `$or` can match, so the set needs handles for each of them.
         let alternatives = pattern.alternatives.map { RuleIndex.choices($0, path).first }
         if !alternatives.isEmpty, !alternatives.contains(where: { $0 == nil }) {
             choices.append(alternatives.compactMap(\.self).flatMap(\.self))
@@ -85,7 +86,7 @@ extension RuleIndex {
 }
 
 extension Matcher {
-    /// What this can be filed under; `nil` where it may be met without any value.
+    /// The index test of the matcher; `nil` if an absent value can match.
     fileprivate var handle: RuleIndex.Handle.Test? {
         switch self {
         case .exact(let value): .value(value.indexKey)
@@ -109,19 +110,19 @@ extension Matcher {
 }
 
 extension JSONValue {
-    /// The same for all values that ``Matcher/exact(_:)`` takes for equal.
+    /// Equal for all values that ``Matcher/exact(_:)`` treats as equal.
     fileprivate var indexKey: JSONValue { number.map(JSONValue.double) ?? self }
 }
 
-// MARK: - Looking up
+// MARK: - Lookup
 
 extension RuleIndex {
-    /// What is filed at one path, and the paths that lead on from there.
+    /// The conditions that are filed under one path, and the nodes of longer paths.
     private struct Node: Sendable {
         var children: [String: Node] = [:]
         var values: [JSONValue: [Int]] = [:]
         var folded: [String: [Int]] = [:]
-        /// By length, so that a text is looked up once for each length there is.
+        /// By length, so that a text needs one lookup for each length.
         var prefixes: [Int: [[UInt8]: [Int]]] = [:]
         var suffixes: [Int: [[UInt8]: [Int]]] = [:]
         var any: [Int] = []
@@ -142,7 +143,7 @@ extension RuleIndex {
             }
         }
 
-        /// Elements of a list stand where the list does, as in a ``Pattern``.
+        /// Collects the conditions under a value. List elements have the path of their list, as in a ``Pattern``.
         func collect(_ value: JSONValue, into found: inout Set<Int>) {
             switch value {
             case .object(let members):

@@ -1,9 +1,9 @@
-/// Text in which `*` stands for any characters; `\*` is an asterisk and `\\` a backslash.
+/// A text in which `*` matches any characters. `\*` is an asterisk, `\\` a backslash.
 struct Wildcard: Hashable, Sendable {
-    /// What stands between the asterisks, as UTF-8.
+    /// The parts between the asterisks, in UTF-8.
     private let pieces: [[UInt8]]
 
-    /// Fails for two asterisks in a row and for a backslash before anything else.
+    /// Returns `nil` for two asterisks in a row, and for a backslash before any other character.
     init?(_ text: String) {
         var pieces: [[UInt8]] = [[]]
         var escaped = false
@@ -28,7 +28,7 @@ struct Wildcard: Hashable, Sendable {
         self.pieces = pieces
     }
 
-    /// What every text that matches begins with, and what it ends with, as UTF-8; each may be empty.
+    /// The first and the last part, in UTF-8: the prefix and suffix of every match. Each may be empty.
     var head: [UInt8] { pieces.first ?? [] }
     var tail: [UInt8] { pieces.last ?? [] }
 
@@ -38,7 +38,7 @@ struct Wildcard: Hashable, Sendable {
         guard bytes.count >= first.count + last.count, bytes.starts(with: first),
             bytes.suffix(last.count).elementsEqual(last)
         else { return false }
-        // The leftmost place for each piece leaves the most room for the others, so nothing needs to be tried twice.
+        // The leftmost match of each piece leaves the most room for the others, so no backtracking is needed.
         var rest = bytes[first.count..<(bytes.count - last.count)]
         for piece in pieces.dropFirst().dropLast() {
             guard let found = rest.firstIndex(of: piece) else { return false }
@@ -49,7 +49,7 @@ struct Wildcard: Hashable, Sendable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Where `needle` begins for the first time.
+    /// Returns the index of the first occurrence of `needle`.
     fileprivate func firstIndex(of needle: [UInt8]) -> Int? {
         guard needle.count <= count else { return nil }
         return (startIndex...(endIndex - needle.count)).first { self[$0...].starts(with: needle) }

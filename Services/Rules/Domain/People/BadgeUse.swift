@@ -1,12 +1,12 @@
-/// What an app's rules do with the number on its icon.
+/// How an app's rules set the badge, the number on the app's icon.
 enum BadgeUse: Hashable, Sendable {
-    /// It is how much is unread.
+    /// The badge is the number of unread inbox items.
     case unread
-    /// It is what events or the file say, so that only one thing is known of it: when nothing is unread, it is to go.
+    /// The badge is a value of events or a constant. Without unread items it is corrected to 0; other values stay.
     case other
     case none
 
-    /// The number that an icon is corrected to; `nil`: it is left alone.
+    /// Returns the corrected badge; `nil`: the badge stays unchanged.
     func correction(unread: Int) -> Int? {
         switch self {
         case .unread: unread

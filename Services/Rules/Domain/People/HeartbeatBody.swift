@@ -4,7 +4,7 @@ import PushProtocol
 ///
 ///     {"viewing": "9", "for": 45}
 ///
-/// Both are optional: nothing in particular is on the screen, and without another word it is over after 45 seconds.
+/// Both members are optional: `viewing` is the thread on the screen, `for` the lease in seconds (default 45).
 struct HeartbeatBody: Hashable, Sendable {
     /// The largest accepted body, in bytes.
     static let maximumSize = 8 * 1024
@@ -15,11 +15,11 @@ struct HeartbeatBody: Hashable, Sendable {
     init(_ body: [UInt8]) throws(WireError) {
         let value: JSONValue =
             body.isEmpty ? [:] : try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(value, at: "the body", prefix: "", known: ["viewing", "for"])
-        viewing = try members.phrase("viewing", ReadingBody.longestThread)
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: ["viewing", "for"])
+        viewing = try members.freeText("viewing", ReadingBody.longestThread)
         let longest = Signal.longestLease.components.seconds
         guard let value = members["for"] else {
-            lease = Signal.usualLease
+            lease = Signal.defaultLease
             return
         }
         guard let seconds = value.int, (1...longest).contains(seconds) else {

@@ -1,18 +1,18 @@
 import FoundationEssentials
 import PushProtocol
 
-/// One notification as its recipient finds it in the inbox.
+/// One notification in a recipient's inbox.
 struct InboxItem: Sendable {
-    /// The notification's id: what was pushed has the same.
+    /// The notification's id; the push has the same id.
     var id: UUID
     var at: Timestamp
     var readAt: Timestamp?
-    var saying: Saying
+    var rendered: RenderedNotification
 
-    /// Where it stands in its inbox.
+    /// The item's position in its inbox.
     var place: Place { Place(at: at, id: id) }
 
-    /// A place in an inbox, which is ordered by time, the latest first.
+    /// A position in an inbox, which is ordered by time, newest first.
     struct Place: Hashable, Sendable {
         var at: Timestamp
         var id: UUID
@@ -22,7 +22,7 @@ struct InboxItem: Sendable {
             self.id = id
         }
 
-        /// As ``text`` wrote it; `nil` for anything else.
+        /// Parses ``text``; `nil` for any other string.
         init?(_ text: some StringProtocol) {
             let parts = text.split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0].utf8.count <= 15, let at = Int64(parts[0]), at >= 0,
@@ -31,20 +31,20 @@ struct InboxItem: Sendable {
             self.init(at: Timestamp(milliseconds: at), id: id)
         }
 
-        /// For clients, who hand it back as it is.
+        /// The position as an opaque text for clients.
         var text: String { "\(at.milliseconds)_\(id.uuidString.lowercased())" }
     }
 }
 
 extension InboxItem {
-    /// - Parameter type: the ``PreferenceType`` of its rule, if the file still has that.
+    /// - Parameter type: the ``PreferenceType`` of its rule; `nil` if the rule file no longer has it.
     func json(type: String?) -> JSONValue {
-        let content = saying.content
+        let content = rendered.content
         return [
             "id": .string(id.uuidString.lowercased()),
             "at": .string(RFC3339.string(from: at.date)),
             "read_at": .optional(readAt.map { RFC3339.string(from: $0.date) }),
-            "rule": .string(saying.rule),
+            "rule": .string(rendered.rule),
             "type": .optional(type),
             "title": .optional(content.title),
             "subtitle": .optional(content.subtitle),

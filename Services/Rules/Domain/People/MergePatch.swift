@@ -1,7 +1,7 @@
 import PushProtocol
 
 extension JSONValue {
-    /// This value after a merge patch (RFC 7396): what the patch does not mention stays, what is null in it goes.
+    /// Returns this value after a merge patch (RFC 7396).
     func patched(by patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var members = object ?? [:]

@@ -1,24 +1,24 @@
 import FoundationEssentials
 import PushProtocol
 
-// What a person has chosen, as they read and write it: moments as RFC 3339 (`rules.person` holds milliseconds).
+// The JSON of preferences in the HTTP API. Times are in RFC 3339; the table `rules.person` has milliseconds.
 
 extension PersonalSettings {
     private static let members = [
         "enabled", "channels", "types", "mutes", "quiet_hours", "digest_time", "zone", "language",
     ]
 
-    /// Reads what is chosen, all of it.
+    /// Decodes all settings of a user.
     init(_ value: JSONValue) throws(WireError) {
         self.init()
-        let members = try JSONMembers(value, at: "the body", prefix: "", known: Self.members)
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: Self.members)
         isOn = try members.flag("enabled") ?? true
-        let channels = try JSONMembers(
+        let channels = try JSONObjectReader(
             members["channels"] ?? [:], at: "channels", prefix: "channels.", known: Channel.allCases.map(\.rawValue))
         for channel in Channel.allCases { self.channels[channel] = try channels.flag(channel.rawValue) }
         for (name, value) in try Self.object(members, "types") {
             let choice = try TypeChoice(value, at: "types.\(name)")
-            // What was taken back last leaves nothing behind.
+            // A type without any choice left is not stored.
             if !choice.isEmpty { types[name] = choice }
         }
         for (name, value) in try Self.object(members, "mutes") {
@@ -40,13 +40,13 @@ extension PersonalSettings {
         }
     }
 
-    private static func object(_ members: JSONMembers, _ name: String) throws(WireError) -> [String: JSONValue] {
+    private static func object(_ members: JSONObjectReader, _ name: String) throws(WireError) -> [String: JSONValue] {
         guard let value = members[name] else { return [:] }
         guard let object = value.object else { throw .invalid(path: name, problem: "expected an object") }
         return object
     }
 
-    fileprivate static func time(_ members: JSONMembers, _ name: String, at path: String) throws(WireError)
+    fileprivate static func time(_ members: JSONObjectReader, _ name: String, at path: String) throws(WireError)
         -> LocalTime?
     {
         guard let value = members[name] else { return nil }
@@ -56,7 +56,7 @@ extension PersonalSettings {
         return time
     }
 
-    /// What is chosen, and nothing else.
+    /// The user's choices as JSON; defaults are left out.
     var json: JSONValue {
         var members: [String: JSONValue] = [:]
         if !isOn { members["enabled"] = false }
@@ -76,11 +76,11 @@ extension PersonalSettings {
 
 extension PersonalSettings.Mute {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
-        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: ["muted", "until"])
+        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: ["muted", "until"])
         isMuted = try members.flag("muted") ?? true
         guard let value = members["until"] else { return }
         guard let until = value.string.flatMap(RFC3339.date(from:)) else {
-            throw .invalid(path: "\(path).until", problem: "expected a moment (RFC 3339), such as 2026-03-29T08:00:00Z")
+            throw .invalid(path: "\(path).until", problem: "expected a time (RFC 3339), such as 2026-03-29T08:00:00Z")
         }
         self.until = Timestamp(until)
     }
@@ -94,7 +94,7 @@ extension PersonalSettings.Mute {
 
 extension QuietHours {
     fileprivate init(_ value: JSONValue) throws(WireError) {
-        let members = try JSONMembers(
+        let members = try JSONObjectReader(
             value, at: "quiet_hours", prefix: "quiet_hours.", known: ["days", "start", "end"])
         days = Set(Weekday.allCases)
         if let value = members["days"] {

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import PushProtocol
 
-/// The body of `POST /v1/inbox/read`: which of the caller's items were read.
+/// The body of `POST /v1/inbox/read`: selects the caller's items that were read.
 ///
-///     {"ids": ["5b0c…", "77aa…"]}      these
-///     {"thread": "9"}                  those of a thread
-///     {"until": "5b0c…"}               this one and everything before it: what a person has seen when they say “all”
-///     {"all": true}
+///     {"ids": ["5b0c…", "77aa…"]}      the listed items
+///     {"thread": "9"}                  all items of a thread
+///     {"until": "5b0c…"}               this item and all older ones, such as those on the screen
+///     {"all": true}                    all items
 enum ReadingBody: Hashable, Sendable {
     case items([UUID])
     case thread(String)
@@ -16,12 +16,12 @@ enum ReadingBody: Hashable, Sendable {
     /// The largest accepted body, in bytes.
     static let maximumSize = 64 * 1024
     static let mostItems = 1000
-    /// In characters of Unicode, as the schema counts them.
+    /// In Unicode scalars, as JSON Schema counts them.
     static let longestThread = 256
 
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(
+        let members = try JSONObjectReader(
             value, at: "the body", prefix: "", known: ["ids", "thread", "until", "all"])
         guard value.object?.count == 1 else {
             throw .invalid(path: "the body", problem: "expected one of ids, thread, until, all")
@@ -33,7 +33,7 @@ enum ReadingBody: Hashable, Sendable {
             var items: [UUID] = []
             for (index, id) in list.enumerated() { items.append(try Self.id(id, at: "ids[\(index)]")) }
             self = .items(items)
-        } else if let thread = try members.phrase("thread", Self.longestThread) {
+        } else if let thread = try members.freeText("thread", Self.longestThread) {
             self = .thread(thread)
         } else if let until = members["until"] {
             self = .until(try Self.id(until, at: "until"))

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// The body of `POST /v1/receipts`: what the caller did with notifications.
+/// The body of `POST /v1/receipts`: the notifications that the caller opened or dismissed.
 ///
 ///     {"receipts": [{"id": "5b0c…", "what": "opened"}, {"id": "77aa…", "what": "dismissed"}]}
 struct ReceiptsBody: Hashable, Sendable {
@@ -16,7 +16,7 @@ struct ReceiptsBody: Hashable, Sendable {
         var what: What
 
         enum What: String, Hashable, Sendable, CaseIterable {
-            /// Tapped, or looked at in the app; it is read then, too.
+            /// Tapped, or viewed in the app. Also marks the inbox item as read.
             case opened
             case dismissed
         }
@@ -24,14 +24,14 @@ struct ReceiptsBody: Hashable, Sendable {
 
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(value, at: "the body", prefix: "", known: ["receipts"])
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: ["receipts"])
         guard let list = try members.required("receipts").array, (1...Self.mostReceipts).contains(list.count) else {
             throw .invalid(path: "receipts", problem: "expected an array of 1–\(Self.mostReceipts)")
         }
         var receipts: [Receipt] = []
         for (index, entry) in list.enumerated() {
             let path = "receipts[\(index)]"
-            let members = try JSONMembers(entry, at: path, prefix: "\(path).", known: ["id", "what"])
+            let members = try JSONObjectReader(entry, at: path, prefix: "\(path).", known: ["id", "what"])
             guard let id = UUID(uuidString: try members.text("id")) else {
                 throw .invalid(path: "\(path).id", problem: "expected a notification's id, a UUID")
             }

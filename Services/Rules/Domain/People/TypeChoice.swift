@@ -1,10 +1,10 @@
 import PushProtocol
 
-/// What a person wants of one ``PreferenceType``.
+/// A user's choice for one ``PreferenceType``.
 enum TypeChoice: Hashable, Sendable {
-    /// One word about what makes noise of it. The inbox has it all the same.
+    /// One choice for pushes and banners. The inbox is not affected.
     case all(Bool)
-    /// A word about each way by itself; what is absent is as the rule file says.
+    /// One choice for each channel. A channel without a choice has the default of the rule file.
     case each([PersonalSettings.Channel: Bool])
 }
 
@@ -13,35 +13,35 @@ extension TypeChoice: ExpressibleByBooleanLiteral {
 }
 
 extension PersonalSettings {
-    /// Whether the person wants a type by this way, as far as the type goes.
-    func wants(_ name: String, by channel: Channel, _ house: HouseRules) -> Bool {
-        let usual = channel == .inbox || house.types[name]?.isOn ?? true
+    /// Whether the user wants a type on a channel. Considers only the choice for the type.
+    func wants(_ name: String, by channel: Channel, _ defaults: AppDefaults) -> Bool {
+        let defaultChoice = channel == .inbox || defaults.types[name]?.isOn ?? true
         return switch types[name] {
-        case nil: usual
+        case nil: defaultChoice
         case .all(let isOn)?: channel == .inbox || isOn
-        case .each(let words)?: words[channel] ?? usual
+        case .each(let words)?: words[channel] ?? defaultChoice
         }
     }
 
-    /// Whether the person has a word about this very way of a type.
-    func hasWord(on name: String, by channel: Channel) -> Bool {
+    /// Whether the user has a separate choice for a type on a channel.
+    func hasChannelChoice(on name: String, by channel: Channel) -> Bool {
         guard case .each(let words)? = types[name] else { return false }
         return words[channel] != nil
     }
 }
 
-extension HouseRules {
-    /// Whether the person finds it in the inbox: if its rule keeps it there, and the person wants it there.
+extension AppDefaults {
+    /// Whether the inbox keeps a notification: its rule and, unless it is critical, the user's settings must allow it.
     func keeps(_ policy: Rule.Policy, for settings: PersonalSettings) -> Bool {
         guard policy.inbox, !isCritical(policy) else { return policy.inbox }
         return settings.allows(.inbox) && policy.type.map { settings.wants($0, by: .inbox, self) } ?? true
     }
 }
 
-// MARK: - As it is read, written and stored
+// MARK: - JSON and storage
 
 extension TypeChoice {
-    /// - Parameter path: where it stands, for the error.
+    /// - Parameter path: the path of the value, for errors.
     init(_ value: JSONValue, at path: String) throws(WireError) {
         if let isOn = value.bool {
             self = .all(isOn)
@@ -52,7 +52,7 @@ extension TypeChoice {
             throw .invalid(
                 path: path, problem: "expected true or false, or an object of \(names.joined(separator: ", "))")
         }
-        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: names)
+        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: names)
         var words: [PersonalSettings.Channel: Bool] = [:]
         for channel in PersonalSettings.Channel.allCases { words[channel] = try members.flag(channel.rawValue) }
         self = .each(words)
@@ -66,7 +66,7 @@ extension TypeChoice {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has no choice.
     var isEmpty: Bool { self == .each([:]) }
 }
 
@@ -78,7 +78,7 @@ extension TypeChoice: Codable {
             return
         }
         var words: [PersonalSettings.Channel: Bool] = [:]
-        // A way that this build does not know is a later one's.
+        // Ignores channels of a later version.
         for (name, isOn) in try container.decode([String: Bool].self) {
             if let channel = PersonalSettings.Channel(rawValue: name) { words[channel] = isOn }
         }

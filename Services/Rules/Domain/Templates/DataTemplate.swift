@@ -1,14 +1,16 @@
 import PushProtocol
 
-/// JSON with variables. A string that is exactly one variable becomes that variable's value, type and all; any other
-/// string with variables is a text.
+/// JSON with variables.
+///
+/// A string that is exactly one variable renders as the variable's value, with its JSON type. Any other string with
+/// variables renders as a string.
 indirect enum DataTemplate: Hashable, Sendable {
     case constant(JSONValue)
     /// `"{{filter(path)}}"`: the value itself.
     case value(path: String, filters: [Filter])
     case text(Template)
     case array([DataTemplate])
-    /// Members in the order of the file, so that the first mistake is the one reported.
+    /// Members in file order, so that the first error in the file is the one reported.
     case object([Member])
 
     struct Member: Hashable, Sendable {
@@ -16,7 +18,7 @@ indirect enum DataTemplate: Hashable, Sendable {
         var value: DataTemplate
     }
 
-    /// A string of a rule file.
+    /// Parses a string of a rule file.
     init(string: String, in language: Language? = nil) throws(TemplateError) {
         let template = try Template(string, in: language)
         guard let tag = template.tags.first else {
@@ -26,7 +28,7 @@ indirect enum DataTemplate: Hashable, Sendable {
         self = tag.isWhole && tag.path != "." ? .value(path: tag.path, filters: tag.filters) : .text(template)
     }
 
-    /// The JSON for one event; `nil` where an optional value is absent, which leaves its member or element out.
+    /// Renders the JSON for one event. Returns `nil` for an absent optional value; its member or element is left out.
     func render(_ scope: Scope, place: String) throws(PlacedProblem) -> JSONValue? {
         switch self {
         case .constant(let value): return value
@@ -57,7 +59,7 @@ indirect enum DataTemplate: Hashable, Sendable {
             throw .missing(path: path)
         }
         for filter in filters.reversed() where value != .null {
-            guard let result = filter.apply(value, scope.voice) else {
+            guard let result = filter.apply(value, scope.localization) else {
                 throw .unsuitable(path: path, expected: filter.input)
             }
             value = result
@@ -66,7 +68,7 @@ indirect enum DataTemplate: Hashable, Sendable {
         return value
     }
 
-    /// Every tag in it.
+    /// All tags of the template.
     var tags: [TemplateTag] {
         switch self {
         case .constant: []
@@ -79,7 +81,7 @@ indirect enum DataTemplate: Hashable, Sendable {
     }
 }
 
-/// A problem and where in the rule it arose.
+/// A problem and its place in the rule.
 struct PlacedProblem: Error {
     var place: String
     var problem: RenderError.Problem

@@ -1,35 +1,35 @@
 import PushProtocol
 
-/// What a template does to a value before it is shown: `{{filter(path)}}`, read from the inside out.
+/// A function that a template applies to a value: `{{filter(path)}}`. Nested filters apply from the inside out.
 enum Filter: Hashable, Sendable {
-    /// Absent or null is no mistake: it renders as nothing, and a data member that is only this is left out.
+    /// Allows an absent or null value: it renders as nothing. A data member that is only such a variable is left out.
     case optional
-    /// At most so many characters as a person counts them, the last one `…` where something was cut.
+    /// Shortens a text to `limit` grapheme clusters; a shortened text ends in `…`.
     case excerpt(limit: Int)
     /// Metres as kilometres with at most one decimal: `3000` → `3`.
     case km
-    /// Metres as a person says them: `500 m`, `3 km`.
+    /// Metres, shown in metres or kilometres with the unit: `500 m`, `3 km`.
     case distance
     /// Thousands grouped: `12,345`.
     case number
     case capitalized
     case uppercased
     case lowercased
-    /// How many elements a list has.
+    /// The number of elements of a list.
     case count
     case first
     case last
-    /// A date or a time as a person reads it: in their language, by their clock.
+    /// A date or a time in the recipient's language and time zone.
     case date
     case time
     case dateTime
-    /// Of a section: which of the forms that stand in it a number has in the language of the words.
+    /// Selects the plural form of a number in the template's language. The set has the forms in the section.
     case plural(Set<PluralCategory>)
 
-    /// What `excerpt` without a number cuts to.
+    /// The limit of `excerpt` without a number, in grapheme clusters.
     static let defaultExcerpt = 120
 
-    /// The names that a template may use; `excerpt` may be followed by a number of characters: `excerpt80`.
+    /// The names that a template may use. `excerpt` can be followed by a number of characters: `excerpt80`.
     static let names = [
         "optional", "excerpt", "km", "distance", "number", "capitalized", "uppercased", "lowercased", "count", "first",
         "last", "date", "time", "datetime", "plural",
@@ -85,7 +85,7 @@ enum Filter: Hashable, Sendable {
         }
     }
 
-    /// What it works on, for the error when it gets something else.
+    /// The expected input, for error messages.
     var input: String {
         switch self {
         case .optional: "any value"
@@ -98,8 +98,8 @@ enum Filter: Hashable, Sendable {
         }
     }
 
-    /// The filtered value, or `nil` for one that this filter does not work on.
-    func apply(_ value: JSONValue, _ voice: Voice) -> JSONValue? {
+    /// Returns the filtered value, or `nil` if the filter does not accept the value.
+    func apply(_ value: JSONValue, _ localization: Localization) -> JSONValue? {
         switch self {
         case .optional: value
         case .excerpt(let limit): value.string.map { .string($0.excerpt(limit)) }
@@ -112,10 +112,10 @@ enum Filter: Hashable, Sendable {
         case .count: value.array.map { .int(Int64($0.count)) }
         case .first: value.array?.first
         case .last: value.array?.last
-        case .date: WrittenDate(value)?.text(voice, hasDate: true, hasTime: false).map(JSONValue.string)
-        case .time: WrittenDate(value)?.text(voice, hasDate: false, hasTime: true).map(JSONValue.string)
-        case .dateTime: WrittenDate(value)?.text(voice, hasDate: true, hasTime: true).map(JSONValue.string)
-        case .plural(let written): PluralOperands(value).map { Filter.form(of: $0, written, voice.language) }
+        case .date: WrittenDate(value)?.text(localization, hasDate: true, hasTime: false).map(JSONValue.string)
+        case .time: WrittenDate(value)?.text(localization, hasDate: false, hasTime: true).map(JSONValue.string)
+        case .dateTime: WrittenDate(value)?.text(localization, hasDate: true, hasTime: true).map(JSONValue.string)
+        case .plural(let written): PluralOperands(value).map { Filter.form(of: $0, written, localization.language) }
         }
     }
 
@@ -123,8 +123,8 @@ enum Filter: Hashable, Sendable {
         if case .plural = self { true } else { false }
     }
 
-    /// Whether what it makes depends on where the person is.
-    var asksForZone: Bool {
+    /// Whether the result depends on the recipient's time zone.
+    var needsZone: Bool {
         switch self {
         case .date, .time, .dateTime: true
         case .optional, .excerpt, .km, .distance, .number, .capitalized, .uppercased, .lowercased, .count, .first,
@@ -137,7 +137,7 @@ enum Filter: Hashable, Sendable {
 // MARK: - Plurals
 
 extension Filter {
-    /// The name that the renderer knows `plural` by where these forms stand in the section. Not one that can be written.
+    /// The renderer's name of `plural` for a section with these forms. Rule files cannot use this name.
     static func pluralName(_ written: Set<PluralCategory>) -> String {
         "plural_" + PluralCategory.allCases.filter(written.contains).map(\.rawValue).joined(separator: "_")
     }
@@ -147,14 +147,14 @@ extension Filter {
         return Set(name.split(separator: "_").dropFirst().compactMap { PluralCategory(rawValue: String($0)) })
     }
 
-    /// What the section's forms are looked up in: true for the one that is said.
+    /// Returns an object with `true` for the selected form and `false` for the others.
     private static func form(
         of number: PluralOperands, _ written: Set<PluralCategory>, _ language: Language
     ) -> JSONValue {
         let category = PluralRules(language)?.category(number) ?? .other
-        let said = written.contains(category) ? category : .other
+        let selected = written.contains(category) ? category : .other
         return .object(
-            Dictionary(PluralCategory.allCases.map { ($0.rawValue, .bool($0 == said)) }) { first, _ in first })
+            Dictionary(PluralCategory.allCases.map { ($0.rawValue, .bool($0 == selected)) }) { first, _ in first })
     }
 }
 
@@ -163,7 +163,7 @@ extension Filter {
         metres < 1000 ? "\(decimal(metres.rounded())) m" : "\(decimal(metres / 1000)) km"
     }
 
-    /// At most one decimal, and none where it would be zero.
+    /// Formats a number with at most one decimal; a zero decimal is left out.
     private static func decimal(_ value: Double) -> String {
         let tenths = (value * 10).rounded()
         guard tenths.magnitude < 1e15 else { return "\(value)" }
@@ -185,7 +185,7 @@ extension Filter {
 }
 
 extension String {
-    /// This text in at most `limit` grapheme clusters, ending in `…` where something was cut.
+    /// Shortens the text to at most `limit` grapheme clusters; a shortened text ends in `…`.
     func excerpt(_ limit: Int) -> String {
         guard let cut = index(startIndex, offsetBy: limit, limitedBy: endIndex), cut != endIndex else { return self }
         var kept = self[..<index(before: cut)]
@@ -193,8 +193,9 @@ extension String {
         return kept + "…"
     }
 
-    /// At most so many bytes of UTF-8, at least three, with an ellipsis for the rest. A character may be cut: one character
-    /// can have any number of bytes.
+    /// Shortens the text to at most `limit` bytes of UTF-8, at least 3; a shortened text ends in `…`.
+    ///
+    /// The cut can be inside a grapheme cluster, because a cluster has no maximum size.
     func excerpt(bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         let ellipsis = "…"

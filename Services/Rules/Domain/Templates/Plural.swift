@@ -1,20 +1,20 @@
 import PushProtocol
 
-/// The forms that a language has for numbers of things, as the Unicode CLDR names them.
+/// The plural categories of the Unicode CLDR.
 enum PluralCategory: String, Hashable, Sendable, CaseIterable {
     case zero, one, two, few, many, other
 }
 
-/// A number as plural rules look at it: in the letters of Unicode TR35, Language Plural Rules.
+/// The operands of a number in plural rules (Unicode TR35, Language Plural Rules).
 struct PluralOperands: Hashable, Sendable {
-    /// The digits before the point.
+    /// The integer digits.
     var i: Int64
-    /// How many digits are after it.
+    /// The number of fraction digits.
     var v = 0
-    /// What these are, as a number.
+    /// The fraction digits, as an integer.
     var f: Int64 = 0
 
-    /// - Returns: `nil` for what is no number, or too long to have a form.
+    /// - Returns: `nil` if the value is not a number or is out of range.
     init?(_ value: JSONValue) {
         switch value {
         case .int(let number):
@@ -25,41 +25,43 @@ struct PluralOperands: Hashable, Sendable {
             let parts = "\(number.magnitude)".split(separator: ".")
             guard let whole = Int64(parts[0]), parts.count == 2, let rest = Int64(parts[1]) else { return nil }
             i = whole
-            // A written `.0` is how a whole number is shown here, and no digit of it.
+            // Swift prints a whole `Double` with `.0`; that zero is not a fraction digit.
             if rest != 0 { (v, f) = (parts[1].count, rest) }
         case .null, .bool, .string, .array, .object: return nil
         }
     }
 
-    /// Whether it has nothing after the point.
+    /// Whether the number has no fraction digits.
     var isWhole: Bool { v == 0 }
 
-    /// Whether it is a whole number whose remainder is in a range.
+    /// Whether the number is whole and its remainder is in `range`.
     func whole(mod divisor: Int64 = .max, _ range: ClosedRange<Int64>) -> Bool {
         isWhole && range.contains(i % divisor)
     }
 }
 
-/// A language's plural rules. The table restates those of the Unicode CLDR (supplemental data, plurals, cardinal) for the
-/// languages that phones are sold with; there is no API for them in Foundation outside Apple's platforms.
+/// A language's plural rules.
+///
+/// The table restates the cardinal rules of the Unicode CLDR (supplemental data, plurals) for the languages that phones
+/// are sold with. Foundation has no API for them outside Apple's platforms.
 enum PluralRules: Hashable, Sendable {
-    /// One form for all numbers.
+    /// `other` for all numbers.
     case none
-    /// 1, without digits after the point.
+    /// `one` if i = 1 and v = 0.
     case one
-    /// 1.
+    /// `one` if n = 1.
     case oneOrItsFraction
-    /// Up to 1.
+    /// `one` if i = 0 or n = 1.
     case upToOne
-    /// 0 and 1, with their fractions.
+    /// `one` if i = 0 or i = 1.
     case zeroAndOne
-    /// As `zeroAndOne`, `one` and `oneOrItsFraction`, and a form for millions.
+    /// `zeroAndOne`, `one` and `oneOrItsFraction`, each with `many` for multiples of a million.
     case french, italian, spanish
     case danish, icelandic, macedonian, filipino
     case eastSlavic, polish, czech, southSlavic, slovenian, lithuanian, latvian, romanian
     case arabic, hebrew, irish, welsh, maltese
 
-    /// The rules of a language; `nil` where they are not known here.
+    /// Looks up the rules of a language; `nil` if the table lacks it.
     init?(_ language: Language) {
         if language.tag == "pt-PT" {
             self = .italian
@@ -87,7 +89,7 @@ enum PluralRules: Hashable, Sendable {
         (["cy"], .welsh), (["mt"], .maltese),
     ]
 
-    /// The forms there are.
+    /// The categories that the language has.
     var categories: [PluralCategory] {
         switch self {
         case .none: [.other]
@@ -104,7 +106,7 @@ enum PluralRules: Hashable, Sendable {
         }
     }
 
-    /// The form of a number.
+    /// Returns the category of a number.
     func category(_ n: PluralOperands) -> PluralCategory {
         switch self {
         case .none: .other
@@ -140,7 +142,7 @@ enum PluralRules: Hashable, Sendable {
 
     private func endsInOne(_ number: Int64) -> Bool { number % 10 == 1 && number % 100 != 11 }
 
-    /// 2 to 4, 22 to 24, and not 12 to 14.
+    /// Whether a number ends in 2–4, but not in 12–14.
     private func isFew(_ number: Int64) -> Bool {
         (2...4).contains(number % 10) && !(12...14).contains(number % 100)
     }

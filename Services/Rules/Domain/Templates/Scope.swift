@@ -1,24 +1,26 @@
 import PushProtocol
 
-/// What a template's variables are looked up in: the members of the event's data, and the event's own attributes under
-/// `event` (`event.id`, `event.source`, `event.type`, `event.subject`, `event.time`).
+/// The values of a template's variables.
+///
+/// They are the members of the event's data and, under `event`, the CloudEvents attributes: `event.id`, `event.source`,
+/// `event.type`, `event.subject` and `event.time`.
 struct Scope: Hashable, Sendable {
-    /// The member that holds the attributes; data cannot have one of that name.
+    /// The member that holds the attributes. Data cannot have a member of this name.
     static let attributes = "event"
 
     let root: JSONValue
-    var voice: Voice
-    /// When it happened.
+    var localization: Localization
+    /// The event's `time`; 0 if it has none.
     var moment = Timestamp(milliseconds: 0)
 
-    /// Of a summary, whose variables are not an event's.
-    init(root: JSONValue, voice: Voice) {
+    /// Creates the scope of a digest's summary, which has other variables than an event.
+    init(root: JSONValue, localization: Localization) {
         self.root = root
-        self.voice = voice
+        self.localization = localization
     }
 
-    init(event: DomainEvent, voice: Voice = .plain) {
-        self.voice = voice
+    init(event: DomainEvent, localization: Localization = .plain) {
+        self.localization = localization
         var members = event.data.object ?? [:]
         members[Scope.attributes] = .object([
             "id": .string(event.id), "source": .string(event.source), "type": .string(event.type),
@@ -31,7 +33,7 @@ struct Scope: Hashable, Sendable {
 
     subscript(path: String) -> JSONValue? { root[path: path] }
 
-    /// The value at a path that must exist.
+    /// Returns the value at a path; throws if it is missing.
     func value(at path: String) throws(RenderError.Problem) -> JSONValue {
         guard let value = self[path] else { throw .missing(path: path) }
         return value

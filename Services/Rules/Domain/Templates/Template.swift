@@ -1,16 +1,17 @@
 import Mustache
 import PushProtocol
 
-/// A text with variables, in Mustache. Nothing is escaped: the result is shown by a phone, not by a browser, and a value
-/// is never read as a template, whatever braces it holds.
+/// A text with variables, in Mustache.
+///
+/// Values are not HTML-escaped, because a phone shows the result. Braces inside a value are not parsed.
 struct Template: Sendable {
     let text: String
     let tags: [TemplateTag]
-    /// What its plurals go by; absent: the person's.
+    /// The language of its plural rules; `nil`: the recipient's.
     let language: Language?
     private let mustache: MustacheTemplate?
 
-    /// - Parameter language: that it is written in.
+    /// - Parameter language: the language of the text.
     init(_ text: String, in language: Language? = nil) throws(TemplateError) {
         self.text = text
         self.language = language
@@ -22,23 +23,23 @@ struct Template: Sendable {
             return
         }
         do {
-            // A pragma alone on its line leaves nothing behind.
+            // A pragma on its own line renders nothing.
             mustache = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}\n" + scanned.named)
         } catch {
             throw TemplateError(problem: "not a Mustache template: \(error)")
         }
     }
 
-    /// The text for one event, of what stands at a place of its rule.
+    /// Renders the text for one event. `place` is the template's place in its rule, for errors.
     func render(_ scope: Scope, place: String) throws(PlacedProblem) -> String {
         do { return try render(scope) } catch { throw PlacedProblem(place, error) }
     }
 
-    /// The text for one event, where not every text will do.
+    /// Renders the text for one event and converts it.
     ///
     /// - Parameters:
-    ///   - what: what to call it where it has no variable.
-    ///   - read: the text as what is wanted; `nil` where it is not.
+    ///   - what: the name in the error if the template has no variable.
+    ///   - read: converts the text; returns `nil` if the text is invalid.
     func render<Value>(
         _ scope: Scope, place: String, _ what: String, expected: String, as read: (String) -> Value?
     ) throws(PlacedProblem) -> Value {
@@ -48,10 +49,10 @@ struct Template: Sendable {
         return value
     }
 
-    /// The text for one event.
+    /// Renders the text for one event.
     func render(_ scope: Scope) throws(RenderError.Problem) -> String {
         guard let mustache else { return text }
-        let log = RenderLog(voice: scope.voice, words: language)
+        let log = RenderLog(localization: scope.localization, words: language)
         let result = mustache.render(TemplateNode(root: scope.root, log: log))
         if let problem = log.problem { throw problem }
         return result

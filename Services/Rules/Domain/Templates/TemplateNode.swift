@@ -1,34 +1,36 @@
 import Mustache
 import PushProtocol
 
-/// The first thing that went wrong in one rendering. Made for one call of ``Template/render(_:)`` and used by its thread
-/// only; Mustache itself has no way to fail.
+/// Records the first problem of one rendering, because Mustache does not report missing values.
+///
+/// One call of ``Template/render(_:)`` creates it. Only the thread of that call uses it.
 final class RenderLog {
-    let voice: Voice
-    /// In the language that the words are in, which need not be the person's.
-    let words: Voice
+    let localization: Localization
+    /// The localization of the template's language, which can differ from the recipient's.
+    let words: Localization
     private(set) var problem: RenderError.Problem?
-    /// How many elements of lists the sections may still render, and how many bytes the values may still show.
+    /// The remaining list elements for sections, and the remaining bytes for values.
     private var elements = RenderLog.mostElements
     private var bytes = RenderLog.mostBytes
 
-    /// The most elements of lists that one rendering goes through, those of nested sections multiplied: a few nested sections
-    /// over one list of an event would never end.
+    /// The maximum number of list elements in one rendering.
+    ///
+    /// Nested sections multiply the number: without a limit, a few of them over one list could render for hours.
     static let mostElements = 10_000
-    /// The most bytes that the values of one rendering show: no message takes more.
+    /// The maximum size of the values in one rendering, in bytes. No message can carry more.
     static let mostBytes = 512 * 1024
 
-    init(voice: Voice, words: Language?) {
-        self.voice = voice
-        self.words = words.map { Voice(language: $0, zone: voice.zone) } ?? voice
+    init(localization: Localization, words: Language?) {
+        self.localization = localization
+        self.words = words.map { Localization(language: $0, zone: localization.zone) } ?? localization
     }
 
     func note(_ problem: RenderError.Problem) {
         if self.problem == nil { self.problem = problem }
     }
 
-    /// Whether one more element of the list at a path is rendered. Nothing more is once something is wrong.
-    func takesElement(at path: String) -> Bool {
+    /// Counts a list element and returns whether to render it: `false` above the limit and after a problem.
+    func countsElement(at path: String) -> Bool {
         elements -= 1
         if elements < 0 {
             note(
@@ -38,7 +40,7 @@ final class RenderLog {
         return problem == nil
     }
 
-    /// The text of the value at a path, or nothing when too much was shown.
+    /// Counts the bytes of a value's text and returns the text, or an empty text above the limit.
     func shows(_ text: String, at path: String) -> String {
         bytes -= text.utf8.count
         guard bytes < 0 else { return text }
@@ -47,12 +49,13 @@ final class RenderLog {
     }
 }
 
-/// A JSON value as the Mustache renderer sees it, told apart by how the renderer came to it.
+/// Adapts a JSON value to the Mustache renderer. The role records how the renderer reached the value.
 ///
-/// Mustache looks a name up in every enclosing section, innermost first, so a section's object that lacks it must answer
-/// `nil`; but the next member of a dotted path that is lacking is a mistake in the event. The renderer asks both through
-/// `child(named:)`. It reads `representation` before each use, however, and that is where the roles change:
-/// ``Role/found`` → (the end of a path, or the next step of it) ``Role/value`` → (pushed as a section) ``Role/section``.
+/// Mustache looks up a name in every enclosing section, innermost first. A section's object must return `nil` for a
+/// name that it lacks. A missing member of a dotted path, however, is an error of the event. The renderer calls
+/// `child(named:)` in both cases. It reads `representation` before each use, so the role changes there: ``Role/found``
+/// becomes ``Role/value`` at the end of a path or at its next member. ``Role/value`` becomes ``Role/section`` when the
+/// renderer pushes the value as a section.
 struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCustomRenderable, MustacheTransformable {
     enum Role { case root, found, value, section }
 
@@ -89,7 +92,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
         return role == .section ? nil : TemplateGap(path: childPath, log: log)
     }
 
-    /// What a section takes for “no”: null, false and the empty text.
+    /// Whether a section treats the value as false: null, false and the empty text.
     var isNull: Bool {
         switch value {
         case .null, .bool(false), .string(""): true
@@ -107,7 +110,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
     func transform(_ name: String) -> Any? {
         guard let filter = Filter(name: name) else { return nil }
         if value == .null { return filter == .optional ? TemplateBlank() : self }
-        guard let result = filter.apply(value, filter.isPlural ? log.words : log.voice) else {
+        guard let result = filter.apply(value, filter.isPlural ? log.words : log.localization) else {
             log.note(.unsuitable(path: path, expected: filter.input))
             return TemplateBlank()
         }
@@ -115,7 +118,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
     }
 }
 
-/// A list: a section renders once for each element.
+/// A JSON array; a section renders once for each element.
 struct TemplateList: MustacheSequence, MustacheParent, MustacheCustomRepresentation, MustacheCustomRenderable,
     MustacheTransformable
 {
@@ -123,13 +126,13 @@ struct TemplateList: MustacheSequence, MustacheParent, MustacheCustomRepresentat
     let path: String
     let log: RenderLog
 
-    /// As an enclosing section (the inverted one of an empty list) it has no names of its own.
+    /// Mustache pushes the list for an inverted section if the list is empty. As a section it has no members.
     var representation: Any? { TemplateNode(value: .array(elements), path: path, role: .section, log: log) }
 
     func child(named name: String) -> Any? { TemplateGap(path: "\(path).\(name)", log: log) }
 
     func makeIterator() -> some IteratorProtocol {
-        elements.enumerated().lazy.prefix { _ in log.takesElement(at: path) }.map { index, element in
+        elements.enumerated().lazy.prefix { _ in log.countsElement(at: path) }.map { index, element in
             TemplateNode(value: element, path: "\(path).\(index)", role: .value, log: log)
         }.makeIterator()
     }
@@ -146,7 +149,7 @@ struct TemplateList: MustacheSequence, MustacheParent, MustacheCustomRepresentat
     }
 }
 
-/// What the event lacks: nothing to a section, a mistake where it would be shown.
+/// A value that the event lacks: false for a section, an error for a variable.
 struct TemplateGap: MustacheParent, MustacheCustomRenderable, MustacheTransformable {
     let path: String
     let log: RenderLog
@@ -163,7 +166,7 @@ struct TemplateGap: MustacheParent, MustacheCustomRenderable, MustacheTransforma
     func transform(_ name: String) -> Any? { name == Filter.optional.name ? TemplateBlank() : self }
 }
 
-/// Nothing, on purpose.
+/// Renders as nothing: an absent optional value, or a value whose problem is already recorded.
 struct TemplateBlank: MustacheParent, MustacheCustomRenderable, MustacheTransformable {
     func child(named: String) -> Any? { nil }
     var isNull: Bool { true }
@@ -172,7 +175,7 @@ struct TemplateBlank: MustacheParent, MustacheCustomRenderable, MustacheTransfor
 }
 
 extension JSONValue {
-    /// How a scalar stands in a text; `nil` for what has no text.
+    /// A scalar as text; `nil` for null, arrays and objects.
     var shown: String? {
         switch self {
         case .string(let text): text

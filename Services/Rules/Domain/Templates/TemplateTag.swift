@@ -2,32 +2,32 @@
 struct TemplateTag: Hashable, Sendable {
     enum Kind: Hashable, Sendable { case variable, section, inverted, close }
     var kind: Kind
-    /// The dotted path it names; `.` is the current element of a list.
+    /// The dotted path; `.` is the current element of a list.
     var path: String
     /// Outermost first, as written.
     var filters: [Filter]
-    /// How many sections it stands in that have names of their own, as those of plurals have not.
+    /// The number of enclosing sections; plural sections and their forms do not count.
     var depth: Int
     /// Whether the whole template is this one tag.
     var isWhole: Bool
-    /// Whether it is a form in a plural: `{{#few}}`.
+    /// Whether the tag is a form in a plural section: `{{#few}}`.
     var isForm = false
-    /// Of a plural: the forms that stand in it.
+    /// The forms in a plural section.
     var forms: [String] = []
 }
 
-/// Why a text is not a template that rules take.
+/// The reason why a text is not a valid template.
 struct TemplateError: Error, Hashable {
     var problem: String
 }
 
 extension TemplateTag {
-    /// The tags of `text`.
+    /// Returns the tags of `text`.
     ///
-    /// Rules take the part of Mustache that says where each value comes from: variables, sections, inverted sections and
-    /// comments. Partials, blocks, pragmas and changed delimiters are refused here, before the renderer sees them.
+    /// Rules support the variables, sections, inverted sections and comments of Mustache. Partials, blocks, pragmas and
+    /// changed delimiters throw an error.
     ///
-    /// - Returns: the tags, and the text in which plurals are named by the forms that stand in them.
+    /// - Returns: the tags, and the text with each `plural` filter renamed after the forms in its section.
     static func scan(_ text: String) throws(TemplateError) -> (tags: [TemplateTag], named: String) {
         var tags: [TemplateTag] = []
         var ranges: [Range<String.Index>] = []
@@ -52,7 +52,7 @@ extension TemplateTag {
                 tag.isForm = around.map { $0.plural != nil } ?? false
                 if tag.isForm, let plural = around?.plural {
                     guard tag.kind == .section, tag.filters.isEmpty else {
-                        throw TemplateError(problem: "in a plural there are its forms only, such as {{#other}}")
+                        throw TemplateError(problem: "a plural section contains only forms, such as {{#other}}")
                     }
                     tags[plural].forms.append(tag.path)
                 }
@@ -77,7 +77,7 @@ extension TemplateTag {
     /// A section that is not closed yet.
     private struct Open {
         var written: String
-        /// Of a plural: which tag it is.
+        /// The index of the plural's tag.
         var plural: Int?
         var isForm: Bool
     }
@@ -88,7 +88,7 @@ extension TemplateTag {
         if filters.contains(where: \.isPlural) {
             throw TemplateError(
                 problem:
-                    "“plural” is for sections: {{#plural(\(path))}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(\(path))}}"
+                    "“plural” needs a section: {{#plural(\(path))}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(\(path))}}"
             )
         }
     }
@@ -105,23 +105,23 @@ extension TemplateTag {
         return named + text[end...]
     }
 
-    /// Every plural has `other`, and no form that its language does not have.
+    /// Checks that every plural has `other`, and only forms of its language.
     static func checkPlurals(_ tags: [TemplateTag], in language: Language) throws(TemplateError) {
         for tag in tags where tag.isPlural && tag.kind == .section {
             let known = PluralRules(language)?.categories.map(\.rawValue) ?? [PluralCategory.other.rawValue]
             for form in tag.forms where !known.contains(form) {
                 throw TemplateError(
                     problem:
-                        "“\(form)” is no form of numbers in \(language.tag), which has \(known.joined(separator: ", "))"
+                        "“\(form)” is not a plural form of \(language.tag), which has \(known.joined(separator: ", "))"
                 )
             }
             if Set(tag.forms).count < tag.forms.count {
-                throw TemplateError(problem: "a form stands twice in {{#\(tag.written)}}")
+                throw TemplateError(problem: "a form occurs twice in {{#\(tag.written)}}")
             }
             guard tag.forms.contains(PluralCategory.other.rawValue) else {
                 throw TemplateError(
                     problem:
-                        "{{#\(tag.written)}} needs {{#other}}…{{/other}}, for every number that has no form of its own")
+                        "{{#\(tag.written)}} needs {{#other}}…{{/other}} for all remaining numbers")
             }
         }
     }
@@ -130,7 +130,7 @@ extension TemplateTag {
         filters.map { "\($0.name)(" }.joined() + path + String(repeating: ")", count: filters.count)
     }
 
-    /// Reads what stands between the braces; `nil` for a comment.
+    /// Parses the text between the braces; `nil` for a comment.
     private init?(_ inside: String, isUnescaped: Bool) throws(TemplateError) {
         var text = inside[...]
         var kind = Kind.variable
@@ -143,7 +143,7 @@ extension TemplateTag {
             case "&": break
             case ">", "<", "$", "=", "%", "*":
                 throw TemplateError(
-                    problem: "{{\(sigil) is not part of the rule language: it has variables, sections and comments")
+                    problem: "{{\(sigil) is not supported; use variables, sections and comments")
             default: text = inside[...]
             }
             if "#^/&".contains(sigil) { text = text.dropFirst() }
@@ -168,7 +168,7 @@ extension TemplateTag {
         return filter
     }
 
-    /// Whether `text` is member names joined by dots, each of letters, digits, `_` and `-`.
+    /// Whether `text` is a dotted path of member names. A name has letters, digits, `_` and `-`.
     static func isPath(_ text: some StringProtocol) -> Bool {
         text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { member in
             !member.isEmpty

@@ -1,25 +1,25 @@
 import PushProtocol
 
-/// The local time at which a person wants digests: at most one on a local date, and on every one.
+/// The local time of a user's daily digest. Each local date has exactly one digest, except at clock changes.
 struct DigestTime: Hashable, Sendable {
     var time: LocalTime
 
-    /// One digest: the local date that it is for, and its moment.
-    struct Occasion: Hashable, Sendable {
+    /// One digest: its local date and its time.
+    struct Occurrence: Hashable, Sendable {
         var date: LocalDate
         var at: Timestamp
     }
 
-    /// Between two digests, whatever became of the zone or of the time that was asked for.
-    static let leastPause = Duration.seconds(6 * 3600)
+    /// The minimum time between two digests, also after a change of the time zone or of the digest time.
+    static let minimumInterval = Duration.seconds(6 * 3600)
 
-    /// The first digest after `now`.
+    /// Returns the first digest after `now`.
     ///
-    /// A time that comes twice is meant the first time; one that clocks jump over is the moment after the jump or, where
-    /// that is another day's, the last minute before it. A date that is left out has no digest.
+    /// A local time that occurs twice counts the first time. A skipped local time moves to the end of the gap or, if
+    /// that is another date, to the minute before the gap. A skipped date has no digest.
     ///
-    /// - Parameter last: the digest before; its date has had its own.
-    func next(after now: Timestamp, in zone: Zone, last: Occasion? = nil) -> Occasion {
+    /// - Parameter last: the previous digest; its date gets no second one.
+    func next(after now: Timestamp, in zone: Zone, last: Occurrence? = nil) -> Occurrence {
         var date = zone.local(now).date.adding(days: -1)
         if let last, last.date >= date { date = last.date.adding(days: 1) }
         while true {
@@ -28,10 +28,10 @@ struct DigestTime: Hashable, Sendable {
         }
     }
 
-    private func occasion(on date: LocalDate, in zone: Zone, last: Occasion?) -> Occasion? {
+    private func occasion(on date: LocalDate, in zone: Zone, last: Occurrence?) -> Occurrence? {
         guard var at = moment(on: date, in: zone) else { return nil }
-        if let last { at = max(at, last.at + DigestTime.leastPause) }
-        return zone.local(at).date == date ? Occasion(date: date, at: at) : nil
+        if let last { at = max(at, last.at + DigestTime.minimumInterval) }
+        return zone.local(at).date == date ? Occurrence(date: date, at: at) : nil
     }
 
     private func moment(on date: LocalDate, in zone: Zone) -> Timestamp? {

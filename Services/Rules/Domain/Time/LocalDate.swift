@@ -1,11 +1,11 @@
-/// A day on a calendar on a wall (proleptic Gregorian), of no zone in particular.
+/// A date of the proleptic Gregorian calendar, without a time zone.
 struct LocalDate: Hashable, Comparable, Sendable {
     /// Days since 1970-01-01.
     let dayNumber: Int
 
     init(dayNumber: Int) { self.dayNumber = dayNumber }
 
-    /// - Returns: `nil` for a day that the calendar does not have, such as 30 February.
+    /// - Returns: `nil` for a date that does not exist, such as 30 February.
     init?(year: Int, month: Int, day: Int) {
         guard (1...9999).contains(year), (1...12).contains(month), day >= 1 else { return nil }
         dayNumber = LocalDate.dayNumber(year: year, month: month) + day - 1
@@ -31,7 +31,7 @@ struct LocalDate: Hashable, Comparable, Sendable {
     var month: Int { civil.month }
     var day: Int { civil.day }
 
-    /// Counted from a March, a year's leap day is its last: the months before it are all alike.
+    /// Converts the day number. Years start in March here, so that the leap day is the last day of a year.
     private var civil: (year: Int, month: Int, day: Int) {
         let sinceMarch0 = dayNumber + LocalDate.marchOfYear0
         let era = sinceMarch0.quotient(floored: 146_097)
@@ -45,10 +45,10 @@ struct LocalDate: Hashable, Comparable, Sendable {
         )
     }
 
-    /// From 0000-03-01 to 1970-01-01.
+    /// The days from 0000-03-01 to 1970-01-01.
     private static let marchOfYear0 = 719_468
 
-    /// The first day of a month.
+    /// Returns the day number of the first day of a month.
     private static func dayNumber(year: Int, month: Int) -> Int {
         let fromMarch = month > 2 ? month - 3 : month + 9
         let year = month > 2 ? year : year - 1
@@ -68,7 +68,7 @@ extension LocalDate: CustomStringConvertible {
     }
 }
 
-/// A day of the week, as people who own preferences write it.
+/// A day of the week, as written in preferences.
 enum Weekday: String, Hashable, Sendable, CaseIterable {
     case monday = "mon"
     case tuesday = "tue"
@@ -80,10 +80,10 @@ enum Weekday: String, Hashable, Sendable, CaseIterable {
 }
 
 extension Int {
-    /// Rounded down, where `/` rounds towards zero.
+    /// Divides and rounds down; `/` rounds towards zero.
     func quotient(floored divisor: Int) -> Int { (self - remainder(floored: divisor)) / divisor }
 
-    /// From 0 up to the divisor, also for a negative number.
+    /// Returns the remainder from 0 up to the divisor, also for a negative number.
     func remainder(floored divisor: Int) -> Int {
         let rest = self % divisor
         return rest < 0 ? rest + divisor : rest

@@ -1,4 +1,4 @@
-/// A time of day on a clock on a wall, to the minute, of no zone in particular.
+/// A time of day to the minute, without a time zone.
 struct LocalTime: Hashable, Comparable, Sendable {
     /// From 0 to 1439.
     let minuteOfDay: Int
@@ -8,7 +8,7 @@ struct LocalTime: Hashable, Comparable, Sendable {
         self.minuteOfDay = minuteOfDay
     }
 
-    /// `07:00`; `24:00` is not a time of its own.
+    /// Parses `07:00`; `nil` for `24:00`.
     init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")

@@ -1,20 +1,20 @@
 import PushProtocol
 
-/// When a person wants no noise: from one local time up to another, on some days of the week.
+/// A user's quiet hours: a window of local time on some days of the week.
 struct QuietHours: Hashable, Sendable {
     /// The days on which the window **starts**: Friday from 22:00 to 07:00 covers Saturday's early hours.
     var days: Set<Weekday>
     var start: LocalTime
-    /// Not itself quiet. At or before ``start`` it is the next day's; the same time turns quiet hours off.
+    /// The exclusive end. Before ``start``, it is on the next day. Equal to ``start``, it turns quiet hours off.
     var end: LocalTime
 
-    /// When noise is allowed again, if it is not at `now`.
+    /// Returns the end of the quiet hours at `now`; `nil` if `now` is outside quiet hours.
     ///
-    /// What is unclear errs towards silence: a start that comes twice is the first, an end that comes twice the last; one
-    /// that clocks jump over is the moment after the jump.
+    /// Clock changes extend the window: a start that occurs twice counts the first time, an end that occurs twice the
+    /// last time. A skipped local time moves to the end of the gap.
     func release(from now: Timestamp, in zone: Zone) -> Timestamp? {
         var release: Timestamp?
-        // Two windows touch only where clocks are put back between them.
+        // Two windows touch only if clocks are set back between them.
         for _ in 0..<QuietHours.mostTouching {
             guard let end = endOfWindow(around: release ?? now, in: zone) else { break }
             release = end
@@ -26,12 +26,12 @@ struct QuietHours: Hashable, Sendable {
 
     private func endOfWindow(around moment: Timestamp, in zone: Zone) -> Timestamp? {
         let today = zone.local(moment).date
-        // From two days ago, for a date may be left out; until tomorrow, for clocks may be put back over midnight.
+        // From two days ago, because a date can be skipped; until tomorrow, because clocks can go back over midnight.
         return (-2...1).compactMap { window(startingOn: today.adding(days: $0), in: zone) }
             .filter { $0.contains(moment) }.map(\.upperBound).max()
     }
 
-    /// The window that starts on a date; `nil` where none does.
+    /// Returns the window that starts on a date; `nil` if none does.
     func window(startingOn date: LocalDate, in zone: Zone) -> Range<Timestamp>? {
         guard start != end, days.contains(date.weekday) else { return nil }
         let begin =

@@ -1,7 +1,7 @@
 import Foundation
 import PushProtocol
 
-/// A date or a moment as an event writes it: `2026-03-31`, which is a day wherever the person is, or an RFC 3339 time.
+/// A date or time in an event: `2026-03-31`, the same date in every time zone, or an RFC 3339 time.
 enum WrittenDate: Hashable, Sendable {
     case day(LocalDate)
     case moment(Timestamp)
@@ -23,9 +23,9 @@ enum WrittenDate: Hashable, Sendable {
         self.init(text)
     }
 
-    /// When it is reached.
+    /// Returns the timestamp of the date or time.
     ///
-    /// - Parameter time: of a day that has no time of its own.
+    /// - Parameter time: the local time for a date.
     func moment(in zone: Zone, at time: LocalTime) -> Timestamp {
         switch self {
         case .moment(let moment): moment
@@ -36,7 +36,7 @@ enum WrittenDate: Hashable, Sendable {
         }
     }
 
-    /// So much earlier or later: days are days of the calendar for a day, and 24 hours for a moment.
+    /// Returns the value moved by `offset`. A date moves by calendar days, a time by days of 24 hours.
     func moved(by offset: Duration) -> WrittenDate {
         switch self {
         case .moment(let moment): .moment(moment + offset)
@@ -44,13 +44,13 @@ enum WrittenDate: Hashable, Sendable {
         }
     }
 
-    /// As a person reads it.
+    /// Formats the value for a recipient; `nil` if it lacks the requested time.
     ///
     /// - Parameters:
-    ///   - hasDate: whether the day is shown.
-    ///   - hasTime: whether the time is shown; a day has none.
-    func text(_ voice: Voice, hasDate: Bool, hasTime: Bool) -> String? {
-        let locale = Locale(identifier: voice.language.tag)
+    ///   - hasDate: whether to show the date.
+    ///   - hasTime: whether to show the time; a date has none.
+    func text(_ localization: Localization, hasDate: Bool, hasTime: Bool) -> String? {
+        let locale = Locale(identifier: localization.language.tag)
         switch self {
         case .day(let date):
             guard hasDate, !hasTime else { return nil }
@@ -61,7 +61,7 @@ enum WrittenDate: Hashable, Sendable {
             return moment.date.formatted(
                 Date.FormatStyle(
                     date: hasDate ? .long : .omitted, time: hasTime ? .shortened : .omitted, locale: locale,
-                    timeZone: voice.zone.timeZone))
+                    timeZone: localization.zone.timeZone))
         }
     }
 }

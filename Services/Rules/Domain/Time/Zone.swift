@@ -1,20 +1,20 @@
 import Foundation
 import PushProtocol
 
-/// A zone of the tz database, and the one place where moments become local times and local times moments.
+/// A time zone of the tz database. All conversions between timestamps and local times are here.
 ///
-/// Nothing here adds 24 hours or 60 minutes: a local day may have 23, 23½, 25 or no hours at all. Foundation tells the
-/// zone's distance from UTC at a moment; everything else follows from that (`messaging-and-data` §6.5).
+/// A local day can have 23, 23½, 25 or 0 hours, so the code never adds 24 hours. It takes only the UTC offset at a
+/// timestamp from Foundation (`Shared/Messaging/BrokerFacts.md`, “Local times around DST changes”).
 struct Zone: Hashable, Sendable {
-    /// As it was asked for: a name of the tz database, links such as `US/Eastern` included.
+    /// The given name in the tz database; can be a link such as `US/Eastern`.
     let name: String
-    /// For writing dates only; what a clock shows is computed here.
+    /// Only for formatting dates; ``local(_:)`` computes local times.
     let timeZone: TimeZone
 
     static let utc = Zone(unchecked: "UTC", .gmt)
 
-    /// - Returns: `nil` for what is not a name of the tz database, abbreviations (`EST`) and offsets (`GMT+3`) included:
-    ///   they know nothing of daylight saving.
+    /// - Returns: `nil` for a name that is not in the tz database. Abbreviations (`EST`) and offsets (`GMT+3`) are also
+    ///   rejected, because they have no daylight saving time.
     init?(name: String) {
         if name == "UTC" {
             self = .utc
@@ -35,25 +35,25 @@ struct Zone: Hashable, Sendable {
     /// Seconds east of UTC.
     func offset(at moment: Timestamp) -> Int { offset(atSecond: Int(moment.seconds)) }
 
-    /// What the calendar and the clock on the wall show, the latter as seconds since midnight.
+    /// Returns the local date, and the local time in seconds since midnight.
     func local(_ moment: Timestamp) -> (date: LocalDate, second: Int) {
         let wall = Int(moment.seconds) + offset(at: moment)
         return (LocalDate(dayNumber: wall.quotient(floored: 86_400)), wall.remainder(floored: 86_400))
     }
 
-    /// When the wall shows a date and time.
+    /// The timestamps of a local date and time.
     enum Reading: Hashable, Sendable {
         case once(Timestamp)
-        /// Clocks were put back over it.
+        /// Clocks are set back over it.
         case twice(first: Timestamp, last: Timestamp)
-        /// Clocks are put forward over it at this moment, or the whole date is left out.
+        /// Clocks are set forward over it at `jump`, or the zone skips the whole date.
         case never(jump: Timestamp)
     }
 
     func reading(_ date: LocalDate, _ time: LocalTime) -> Reading {
         let wall = date.dayNumber * 86_400 + time.minuteOfDay * 60
-        // Zones are from 12 hours behind UTC to 14 ahead of it, so the moments in question lie between these two, and no
-        // zone has ever changed twice in the time between them.
+        // UTC offsets are from -12 to +14 hours, so the timestamp is between `early` and `late`. No zone has ever
+        // changed twice within that span.
         let early = wall - Zone.mostAhead
         let late = wall + Zone.mostBehind
         let before = offset(atSecond: early)
@@ -72,7 +72,7 @@ struct Zone: Hashable, Sendable {
     private static let mostAhead = 15 * 3600
     private static let mostBehind = 13 * 3600
 
-    /// The first second after `early` whose offset is another, given that the one at `late` is.
+    /// Returns the first second after `early` with another offset. The offset at `late` must differ.
     private func change(from early: Int, to late: Int) -> Int {
         let before = offset(atSecond: early)
         var (low, high) = (early, late)
@@ -89,6 +89,6 @@ struct Zone: Hashable, Sendable {
 }
 
 extension Timestamp {
-    /// - Parameter second: since 1970.
+    /// - Parameter second: the Unix time.
     init(second: Int) { self.init(milliseconds: Int64(second) * 1000) }
 }

@@ -1,0 +1,89 @@
+import FoundationEssentials
+import PushProtocol
+
+extension DryRun {
+    /// Decides for every recipient of an event.
+    mutating func decide(_ event: EventCase, _ now: Timestamp) {
+        var event = event
+        event.pendingNotifications = event.pendingNotifications.map { pending in
+            guard !pending.groupReferences.isEmpty else { return pending }
+            let users = pending.groupReferences.flatMap { groupReference in
+                (groups[GroupKey(app: event.record.app, group: groupReference.group)]?.members ?? []).filter(
+                    groupReference.takes
+                )
+                .map(\.user)
+            }
+            return pending.joined(by: users)
+        }
+        let news = news(of: event, now)
+        event.pendingNotifications = event.pendingNotifications.flatMap { $0.localized(people) }
+        let decided = event.decide(&people, news, now: now)
+        var writes = DecisionWrites(decidedAt: now)
+        writes.add(event, decided, people, spread: spread)
+        keep(
+            writes, Dictionary(event.pendingNotifications.map { ($0.rendered.id, $0.rendered) }) { first, _ in first },
+            now)
+        let kept = Set(writes.inbox.map(\.notification))
+        var rest = decided[...]
+        for pending in event.pendingNotifications {
+            // An audience or a broadcast has one decision.
+            let badges = pending.hasUnknownRecipients ? [nil] : pending.recipients.map(\.badge)
+            let broadcast = pending.broadcast == nil ? nil : pending.notifications([:], unread: [:]).first
+            for (decided, badge) in zip(rest.prefix(badges.count), badges) {
+                tell(
+                    decided, pending.rendered, badge: pending.countsUnread ? count(decided.person) : badge,
+                    isKept: kept.contains(decided.notification), now, asBroadcast: broadcast)
+            }
+            rest = rest.dropFirst(badges.count)
+        }
+    }
+
+    /// The badge of a user whose icon shows the unread count.
+    func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
+
+    private mutating func keep(
+        _ writes: DecisionWrites, _ renderedNotifications: [UUID: RenderedNotification], _ now: Timestamp
+    ) {
+        for kept in writes.inbox { unread[kept.person, default: []].append(kept) }
+        for held in writes.held {
+            guard let rendered = renderedNotifications[held.rendered] else { continue }
+            waiting.append(HeldItem(held, rendered, now))
+        }
+        for one in writes.gathered { gather(one, now) }
+    }
+
+    /// - Parameter broadcast: the broadcast message, if the decision is about a broadcast.
+    mutating func tell(
+        _ decided: DecisionRecord, _ rendered: RenderedNotification, badge: Int?, isKept: Bool, _ now: Timestamp,
+        asBroadcast broadcast: Notification? = nil
+    ) {
+        let recipient = Notification.Recipient(
+            user: decided.person.user, notification: decided.notification, badge: badge)
+        func pushed(quietly: Bool) -> Notification? {
+            rendered.notifications(to: [recipient], quietly: quietly) { _, _ in decided.notification }.first
+        }
+        let notification: Notification? =
+            switch decided.decision.answer {
+            case .push: broadcast ?? pushed(quietly: false)
+            case .pushQuietly: pushed(quietly: true)
+            case .hold, .digest, .inbox, .drop: nil
+            }
+        predictions.append(
+            PredictedDecision(
+                at: now, app: decided.person.app, event: rendered.correlation, rule: decided.rule,
+                user: decided.person.user,
+                decision: decided.decision, notification: notification, kept: isKept ? rendered.content : nil))
+    }
+}
+
+extension HeldItem {
+    init(_ held: DecisionWrites.Held, _ rendered: RenderedNotification, _ now: Timestamp) {
+        self.init(
+            rendered: rendered,
+            recipient: Notification.Recipient(
+                user: held.person.user, notification: held.notification, badge: held.badge),
+            event: held.event, since: held.since ?? now, quietHolds: held.isByQuietHours ? 1 : 0, step: 1,
+            kind: held.kind, item: held.item, saidAt: held.saidAt, isKept: held.isKept, entry: held.entry,
+            dueAt: held.dueAt)
+    }
+}

@@ -1,0 +1,95 @@
+import PushProtocol
+
+extension DryRun {
+    /// Applies the signals of an event before its decisions.
+    mutating func take(_ event: EventCase, _ now: Timestamp) {
+        let app = event.record.app
+        for signal in event.signals {
+            switch signal {
+            case .present(let user, let device, let viewing, let lease):
+                let person = PersonKey(app: app, user: user)
+                leases[person, default: [:]][device] = Person.Lease(viewing: viewing, expiresAt: now + lease)
+                people[person, default: Person()].leases = leases[person].map { Array($0.values) } ?? []
+            case .gone(let user, let device):
+                let person = PersonKey(app: app, user: user)
+                leases[person]?[device] = nil
+                people[person]?.leases = leases[person].map { Array($0.values) } ?? []
+            case .read(let user, let thread): read(PersonKey(app: app, user: user), thread, now)
+            case .membership(let group, let users, let change):
+                groups[GroupKey(app: app, group: group), default: DryRunGroup()]
+                    .take(users, change, at: event.record.occurredAt)
+            case .done(let item): takeBack(ItemKey(app: app, item: item), event.record.occurredAt, now)
+            }
+        }
+    }
+
+    /// Marks a user's inbox as read, all of it or one thread. A changed unread count corrects the badge.
+    private mutating func read(_ person: PersonKey, _ thread: String?, _ now: Timestamp) {
+        let before = unread[person, default: []]
+        let rest = before.filter { thread != nil && $0.thread != thread }
+        guard rest.count < before.count else { return }
+        unread[person] = rest
+        badges[person] = min(badges[person] ?? now + BadgeStore.pause, now + BadgeStore.pause)
+    }
+
+    /// Drops held and gathered notifications about an item whose events happened up to `moment`.
+    private mutating func takeBack(_ key: ItemKey, _ moment: Timestamp, _ now: Timestamp) {
+        done[key] = max(done[key] ?? moment, moment)
+        let gone = waiting.filter { $0.isAbout(key) && $0.wasSaid(by: moment) }
+        waiting.removeAll { $0.isAbout(key) && $0.wasSaid(by: moment) }
+        for item in gone { tell(item, .done, now) }
+        for (bucket, row) in buckets.sorted(by: { $0.key < $1.key }) where bucket.person.app == key.app {
+            let gone = row.bucket.items.filter { $0.name == key.item && $0.saidAt <= moment }
+            buckets[bucket]?.bucket.items.removeAll { $0.name == key.item && $0.saidAt <= moment }
+            for item in gone where !item.wasSent {
+                predictions.append(
+                    PredictedDecision(
+                        at: now, app: key.app, event: item.correlation, rule: row.rule, user: bucket.person.user,
+                        decision: RuleDecision(answer: .drop, reason: .done)))
+            }
+        }
+    }
+
+    /// Reads the state of the items of an event. An older notification about one of them is replaced.
+    mutating func news(of event: EventCase, _ now: Timestamp) -> ItemState {
+        var news = ItemState(done: done)
+        var slots: Set<ItemState.Slot> = []
+        for pending in event.pendingNotifications {
+            guard let item = pending.item else { continue }
+            for recipient in pending.recipients {
+                slots.insert(ItemState.Slot(item: item, rule: pending.rendered.rule, user: recipient.user))
+            }
+        }
+        var gone: [HeldItem] = []
+        waiting.removeAll { held in
+            guard let slot = held.slot, slots.contains(slot), let saidAt = held.saidAt else { return false }
+            guard saidAt <= event.record.occurredAt else {
+                news.waiting[slot] = saidAt
+                return false
+            }
+            gone.append(held)
+            return true
+        }
+        for item in gone { tell(item, .replaced, now) }
+        return news
+    }
+
+    private mutating func tell(_ item: HeldItem, _ reason: RuleDecision.Cause, _ now: Timestamp) {
+        predictions.append(
+            PredictedDecision(
+                at: now, app: item.rendered.app, event: item.rendered.correlation, rule: item.rendered.rule,
+                user: item.recipient.user, decision: RuleDecision(answer: .drop, reason: reason)))
+    }
+}
+
+extension HeldItem {
+    fileprivate var slot: ItemState.Slot? {
+        item.map {
+            ItemState.Slot(item: ItemKey(app: rendered.app, item: $0), rule: rendered.rule, user: recipient.user)
+        }
+    }
+
+    fileprivate func isAbout(_ key: ItemKey) -> Bool { rendered.app == key.app && item == key.item }
+
+    fileprivate func wasSaid(by moment: Timestamp) -> Bool { saidAt.map { $0 <= moment } ?? false }
+}

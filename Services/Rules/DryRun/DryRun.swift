@@ -1,0 +1,109 @@
+import FoundationEssentials
+import PushProtocol
+
+/// A dry run of rule files: makes the decisions of the service without database, bus and clock.
+///
+/// `DryRunDifferentialTests` compares it with the service on a real database.
+struct DryRun {
+    /// One decision for one user, as `rules.decision` would store it, or one correction of a badge.
+    struct PredictedDecision: Hashable, Sendable {
+        var at: Timestamp
+        var app: AppID
+        /// The upstream's event id; `-` for a correction of a badge.
+        var event: String
+        var rule: String
+        var user: UserID
+        var decision: RuleDecision
+        /// The message to this user alone; `nil` if nothing is pushed.
+        var notification: Notification?
+        /// The new item in the user's inbox; `nil` if there is none.
+        var kept: Content?
+
+        var content: Content? { notification?.content }
+    }
+
+    /// An event without decisions, and the reason.
+    struct Refusal: Hashable, Sendable {
+        var at: Timestamp
+        var event: String
+        var reason: String
+    }
+
+    let ruleSets: RuleSets
+    /// The end of quiet hours is spread over this time. The service uses ``DecisionStore/defaultSpread``; with zero a
+    /// preview shows the end of the quiet hours.
+    var spread = Duration.zero
+    var people: [PersonKey: Person] = [:]
+    var groups: [GroupKey: DryRunGroup] = [:]
+    var predictions: [PredictedDecision] = []
+    var refusals: [Refusal] = []
+    /// The presence leases of users, by device.
+    var leases: [PersonKey: [String: Person.Lease]] = [:]
+    /// The unread inbox items of users.
+    var unread: [PersonKey: [DecisionWrites.Kept]] = [:]
+    /// The times of pending badge corrections.
+    var badges: [PersonKey: Timestamp] = [:]
+    var waiting: [HeldItem] = []
+    var buckets: [BucketKey: DigestStore.Row] = [:]
+    /// The time up to which each item is done.
+    var done: [ItemKey: Timestamp] = [:]
+    private var seen: Set<UUID> = []
+
+    init(_ ruleSets: RuleSets) { self.ruleSets = ruleSets }
+
+    /// Processes an event, after everything that is due before it.
+    mutating func process(_ event: DomainEvent, at now: Timestamp) {
+        advance(to: now)
+        switch ruleSets.decide(event, now: now) {
+        case .unknownApp: refuse(event, now, "there is no rule file for \(event.app)")
+        case .unknownType: refuse(event, now, "the rule file of \(event.app) does not list the event \(event.type)")
+        case .expired: refuse(event, now, "its expirytime has passed")
+        case .unrenderable(let error): refuse(event, now, "\(error)")
+        case .notify(let drafts, let signals, let ruleSet):
+            let event = EventCase(event, ruleSet: ruleSet, arrivedAt: now, drafts: drafts, signals: signals)
+            do {
+                _ = try EventDraft(event)
+            } catch {
+                return refuse(event.event, now, "\(error)")
+            }
+            guard seen.insert(event.record.key).inserted else {
+                return refuse(event.event, now, "an event with this source and id came before")
+            }
+            take(event, now)
+            decide(event, now)
+        }
+    }
+
+    /// Processes everything that is due up to `moment`. At the same time, digests close first. Then held notifications
+    /// are decided, the longest held first. Then badges are corrected.
+    mutating func advance(to moment: Timestamp) {
+        while let next = nextDue, next <= moment {
+            for row in buckets.values.filter({ $0.isDue(next) }).sorted(by: { $0.key < $1.key }) { close(row, next) }
+            let due = waiting.filter { $0.isDue(next) }.sorted(by: HeldItem.precedes)
+            waiting.removeAll { $0.isDue(next) }
+            let released = due.compactMap { release($0, next) }
+            // As in the service, badges count all inbox items that were added at the same time.
+            for one in released { tell(one, next) }
+            for (person, _) in badges.filter({ $0.value <= next }).sorted(by: { $0.key < $1.key }) {
+                badges[person] = nil
+                correct(person, next)
+            }
+        }
+    }
+
+    private var nextDue: Timestamp? {
+        (waiting.compactMap(\.dueAt) + buckets.values.compactMap(\.closing.next) + badges.values).min()
+    }
+
+    private mutating func refuse(_ event: DomainEvent, _ now: Timestamp, _ reason: String) {
+        refusals.append(Refusal(at: now, event: event.id, reason: reason))
+    }
+}
+
+extension HeldItem {
+    fileprivate func isDue(_ now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
+}
+
+extension DigestStore.Row {
+    fileprivate func isDue(_ now: Timestamp) -> Bool { closing.next.map { $0 <= now } ?? false }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import PushProtocol
+
+/// Reads the input files of a dry run.
+enum DryRunFiles {
+    /// An input that cannot be read. The description is shown to the user.
+    struct Problem: Error, CustomStringConvertible { var description: String }
+
+    /// The rules of a folder, or of one file.
+    static func ruleSets(_ path: String) throws(RuleFileError) -> RuleSets {
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+            return try RuleDirectory.load(path)
+        }
+        let file = String(path.split(separator: "/").last ?? "")
+        guard let data = FileManager.default.contents(atPath: path), let text = String(validating: data, as: UTF8.self)
+        else {
+            throw RuleFileError(problems: [
+                RuleProblem(
+                    file: path, line: 1, key: "", problem: "there is no such file or folder, or it is not UTF-8")
+            ])
+        }
+        return RuleSets([try RuleFile.parse(text, file: file)])
+    }
+
+    /// An event and its time.
+    struct Recorded {
+        var event: DomainEvent
+        var at: Timestamp
+    }
+
+    /// Reads recorded events, one JSON object a line.
+    ///
+    /// A line is a structured CloudEvent or, for rules of several apps, `{"app": "…", "event": {…}}`. Both may have
+    /// `"at"`, an RFC 3339 time. Without `at` an event happens at its `time`, and without both a second after the
+    /// previous event.
+    static func events(_ text: String, name: String, ruleSets: RuleSets, start: Timestamp) throws(Problem) -> [Recorded]
+    {
+        var recorded: [Recorded] = []
+        var clock = start
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            guard !line.allSatisfy(\.isWhitespace) else { continue }
+            do {
+                let one = try event(Array(line.utf8), ruleSets: ruleSets)
+                clock = one.at ?? one.event.time.map(Timestamp.init) ?? clock + .seconds(1)
+                recorded.append(Recorded(event: one.event, at: clock))
+            } catch {
+                throw Problem(description: "\(name):\(index + 1): \(error)")
+            }
+        }
+        return recorded.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+    }
+
+    private static func event(_ line: [UInt8], ruleSets: RuleSets) throws -> (event: DomainEvent, at: Timestamp?) {
+        guard let members = try WireCoding.decode(JSONValue.self, from: line).object else {
+            throw Problem(description: "expected an object")
+        }
+        let body = members["event"] ?? .object(members.filter { $0.key != "at" && $0.key != "app" })
+        guard let type = body["type"]?.string else { throw Problem(description: "the event has no type") }
+        let app: String
+        switch (members["app"]?.string, ruleSets.ruleSets.count) {
+        case (let name?, _): app = name
+        case (nil, 1): app = ruleSets.ruleSets.keys.first?.rawValue ?? ""
+        case (nil, _): throw Problem(description: "the rules are of several apps; add “app” to the line")
+        }
+        let at = try members["at"].map { value in
+            guard let date = value.string.flatMap(RFC3339.date(from:)) else {
+                throw Problem(description: "“at” is not a time such as 2026-03-31T09:00:00Z")
+            }
+            return Timestamp(date)
+        }
+        let event = try CloudEvents.decode(
+            routingKey: "\(app).\(type)", contentType: CloudEvents.structuredContentType, headers: [:],
+            body: try WireCoding.encode(body))
+        return (event, at)
+    }
+
+    /// Reads people and groups, which every app gets.
+    ///
+    /// Format: `{"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": …, "role": …}]}}`.
+    static func people(_ data: Data, name: String, into dryRun: inout DryRun) throws(Problem) {
+        struct File: Decodable {
+            var people: [String: PersonalSettings]?
+            var groups: [String: [JSONValue]]?
+        }
+        let file: File
+        do { file = try WireCoding.decode(File.self, from: Array(data)) } catch {
+            throw Problem(description: "\(name): \(error)")
+        }
+        for app in dryRun.ruleSets.ruleSets.keys {
+            for (id, settings) in file.people ?? [:] {
+                guard let user = UserID(rawValue: id) else {
+                    throw Problem(description: "\(name): “\(id)” is not a user id")
+                }
+                dryRun.people[PersonKey(app: app, user: user), default: Person()].settings = settings
+            }
+            for (group, members) in file.groups ?? [:] {
+                for member in members {
+                    guard let user = (member.userID ?? member["id"]?.userID) else {
+                        throw Problem(description: "\(name): a member of “\(group)” has no user id")
+                    }
+                    dryRun.groups[GroupKey(app: app, group: group), default: DryRunGroup()]
+                        .add(user, role: member["role"]?.string)
+                }
+            }
+        }
+    }
+}

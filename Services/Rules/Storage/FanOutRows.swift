@@ -1,0 +1,160 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension PostgresTransaction {
+    /// Stores fan-outs, in the transaction that decides the rest of their event.
+    func open(_ largeAudiences: [LargeAudience]) async throws {
+        for largeAudience in largeAudiences.sorted(by: { ($0.key, $0.rule) < ($1.key, $1.rule) }) {
+            try await execute(try FanOutRows.insert(largeAudience))
+        }
+    }
+
+    /// The rules of these events that have a fan-out, running or finished.
+    func largeAudiences(of events: Set<UUID>) async throws -> [UUID: Set<String>] {
+        var rules: [UUID: Set<String>] = [:]
+        for row in try await query("SELECT event, rule FROM rules.crowd WHERE event = ANY(\(Array(events)))") {
+            rules[try row.decode(UUID.self, at: 0), default: []].insert(try row.decode(String.self, at: 1))
+        }
+        return rules
+    }
+
+    /// The decisions of a step whose publication is not confirmed.
+    func decided(of largeAudience: LargeAudience, upTo decided: String) async throws -> [(
+        user: UserID, id: UUID, RuleDecision.Answer
+    )] {
+        try await query(FanOutRows.decisions(largeAudience, upTo: decided)).compactMap { row in
+            let until = try row.decode(Date?.self, at: 3).map(Timestamp.init)
+            guard let answer = RuleDecision.Answer(word: try row.decode(String.self, at: 2), until: until) else {
+                return nil
+            }
+            return (try row.decode(UserID.self, at: 0), try row.decode(UUID.self, at: 1), answer)
+        }
+    }
+
+    /// Stores the progress of a fan-out.
+    ///
+    /// - Parameter due: when a process continues it.
+    func move(_ largeAudience: LargeAudience, due: Timestamp) async throws {
+        try await execute(
+            """
+            UPDATE rules.crowd SET told = \(largeAudience.told), decided = \(largeAudience.decided), due_at = \(due.date)
+            WHERE event = \(largeAudience.key) AND rule = \(largeAudience.rule)
+            """)
+    }
+
+    /// Marks a fan-out as finished. The row stays, because the event may arrive again; the event's body is deleted.
+    func end(_ largeAudience: LargeAudience, now: Timestamp) async throws {
+        try await execute(
+            """
+            UPDATE rules.crowd SET body = NULL, circles = NULL, told = '', decided = NULL, due_at = NULL,
+                ended_at = \(now.date)
+            WHERE event = \(largeAudience.key) AND rule = \(largeAudience.rule)
+            """)
+    }
+}
+
+enum FanOutRows {
+    fileprivate static func insert(_ largeAudience: LargeAudience) throws -> SQL {
+        let body = String(decoding: try WireCoding.encode(KeptEvent(largeAudience.event)), as: UTF8.self)
+        return """
+            INSERT INTO rules.crowd (event, rule, body, arrived_at, named, circles, due_at)
+            VALUES (
+                \(largeAudience.key), \(largeAudience.rule), \(body)::json, \(largeAudience.arrivedAt.date), \(largeAudience.named),
+                \(largeAudience.groupReferences.sorted()), '-infinity')
+            ON CONFLICT DO NOTHING
+            """
+    }
+
+    /// The key of a fan-out.
+    struct Key: Hashable, Sendable {
+        var event: UUID
+        var rule: String
+
+        func dead(_ reason: DeadRow.Reason, app: String? = nil) -> DeadRow {
+            DeadRow(table: .largeAudience, app: app, key: [event.uuidString.lowercased(), rule], reason: reason)
+        }
+    }
+
+    /// A `WHERE` clause for the due fan-outs.
+    static func due(_ now: Timestamp) -> SQL { "WHERE due_at <= \(now.date) AND dead_at IS NULL" }
+
+    /// The same for one fan-out, if it is due.
+    static func due(_ now: Timestamp, only key: Key) -> SQL {
+        "\(due(now)) AND event = \(key.event) AND rule = \(key.rule)"
+    }
+
+    /// Selects the fan-out that is due longest, and locks it until the transaction ends.
+    static func select(_ which: SQL) -> SQL {
+        """
+        SELECT body::text, rule, arrived_at, told, decided, event, body ->> 'app' FROM rules.crowd
+        \(which) ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    /// The keys of fan-outs, the longest due first.
+    static func keys(_ which: SQL) -> SQL { "SELECT event, rule FROM rules.crowd \(which) ORDER BY due_at LIMIT 100" }
+
+    static func key(_ row: PostgresRow) throws(PostgresError) -> Key {
+        Key(event: try row.decode(at: 0), rule: try row.decode(at: 1))
+    }
+
+    /// - Parameter row: of ``select(_:)``.
+    static func dead(_ row: PostgresRow) throws(PostgresError) -> DeadRow {
+        Key(event: try row.decode(at: 5), rule: try row.decode(at: 1)).dead(
+            .unreadable, app: try row.decode(String?.self, at: 6))
+    }
+
+    fileprivate static func decisions(_ largeAudience: LargeAudience, upTo decided: String) -> SQL {
+        """
+        SELECT user_id, notification, answer, until FROM rules.decision
+        WHERE event = \(largeAudience.key) AND rule = \(largeAudience.rule) AND step = 0
+            AND user_id COLLATE "C" > \(largeAudience.told) AND user_id COLLATE "C" <= \(decided)
+        ORDER BY user_id COLLATE "C"
+        """
+    }
+}
+
+extension LargeAudience {
+    /// - Parameter row: of ``FanOutRows/select(_:)``.
+    init(_ row: PostgresRow) throws {
+        self.init(
+            event: try WireCoding.decodeStored(KeptEvent.self, from: row.decode(String.self, at: 0)).event,
+            rule: try row.decode(String.self, at: 1), arrivedAt: Timestamp(try row.decode(Date.self, at: 2)),
+            told: try row.decode(String.self, at: 3), decided: try row.decode(String?.self, at: 4))
+    }
+
+    /// The key of the event.
+    var key: UUID { EventRecord.key(of: event) }
+}
+
+/// The stored form of an event, kept until its fan-out is finished.
+private struct KeptEvent: Codable {
+    var app: AppID
+    var id: String
+    var source: String
+    var type: String
+    var subject: String?
+    var time: Timestamp?
+    var traceparent: String?
+    var expiresAt: Timestamp?
+    var data: JSONValue
+
+    init(_ event: DomainEvent) {
+        app = event.app
+        id = event.id
+        source = event.source
+        type = event.type
+        subject = event.subject
+        time = event.time.map(Timestamp.init)
+        traceparent = event.traceparent
+        expiresAt = event.expiresAt.map(Timestamp.init)
+        data = event.data
+    }
+
+    var event: DomainEvent {
+        DomainEvent(
+            app: app, id: id, source: source, type: type, subject: subject, time: time?.date, traceparent: traceparent,
+            expiresAt: expiresAt?.date, data: data)
+    }
+}

@@ -1,0 +1,48 @@
+import Logging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Closes digest buckets that are due. ``ScheduledSendWorker`` decides and publishes the digests.
+///
+/// Any number of processes may run it. Runs until graceful shutdown.
+struct DigestWorker: Service {
+    /// The polling interval when nothing is due.
+    static let pace = Duration.milliseconds(500)
+
+    let store: DigestStore
+    let currentRules: CurrentRules
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
+
+    func run() async throws {
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Cannot close digests; retrying",
+            recoveryMessage: "Closing digests again", logger: logger
+        ).run { try await closeDue() }
+    }
+
+    /// Closes all buckets that are due.
+    func closeDue() async throws {
+        while true {
+            let (taken, failures) = try await store.close(by: currentRules.ruleSets, now: try await now())
+            for failure in failures {
+                logger.error(
+                    "Cannot render a digest; dropping it. Its rule changed after its items arrived",
+                    metadata: [LogKey.app: "\(failure.app)", LogKey.error: "\(failure.error)"])
+            }
+            count(taken)
+            guard taken == DigestStore.batch, !Task.isCancelled else { return }
+        }
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_digests_closed_total` | counter | | digest buckets that were due |
+    private func count(_ taken: Int) {
+        guard taken > 0 else { return }
+        Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken)
+    }
+}

@@ -1,0 +1,101 @@
+import FoundationEssentials
+import Logging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+
+/// Reloads the rule files when they change.
+///
+/// Refuses all files if one has a mistake, or if a configured app would lose its rules. Logs every reason; the previous
+/// rules stay in force. Runs until graceful shutdown.
+final class RuleReloader: Service {
+    /// The polling interval.
+    static let pace = Duration.seconds(2)
+
+    private let directory: String
+    private let currentRules: CurrentRules
+    /// The apps of `HELIOGRAPH_APPS`.
+    private let apps: Set<AppID>
+    private let condition: Readiness.Condition?
+    private let logger: Logger
+    /// The text of all files at the last poll; `nil` if they could not be read.
+    private let seen: Mutex<[String: Data?]?>
+
+    /// - Parameters:
+    ///   - apps: the configured apps: none of them may lose its rules.
+    ///   - condition: a readiness condition, degraded while files are refused.
+    init(
+        directory: String, currentRules: CurrentRules, apps: Set<AppID>, condition: Readiness.Condition? = nil,
+        logger: Logger
+    ) {
+        self.directory = directory
+        self.currentRules = currentRules
+        self.apps = apps
+        self.condition = condition
+        self.logger = logger
+        seen = Mutex(RuleDirectory.texts(directory))
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            self.tell(isRefused: false)
+            while (try? await Task.sleep(for: Self.pace)) != nil { self.look() }
+        }
+    }
+
+    /// Loads the files if they have changed.
+    func look() {
+        let texts = RuleDirectory.texts(directory)
+        let hasChanged = seen.withLock { seen in
+            if seen == texts { return false }
+            seen = texts
+            return true
+        }
+        guard hasChanged else { return }
+        do throws(RuleFileError) {
+            let ruleSets = try RuleDirectory.load(directory)
+            let before = currentRules.ruleSets
+            let lost = before.ruleSets.keys.filter { ruleSets.ruleSets[$0] == nil && apps.contains($0) }.sorted()
+            guard lost.isEmpty else {
+                throw RuleFileError(
+                    problems: lost.map { app in
+                        RuleProblem(
+                            file: "\(app).yaml", line: 1, key: "",
+                            problem:
+                                "the file is gone, and \(app) is still in HELIOGRAPH_APPS; put it back, or take the "
+                                + "app out of HELIOGRAPH_APPS and restart")
+                    })
+            }
+            currentRules.put(ruleSets)
+            tell(isRefused: false)
+            for ruleSet in ruleSets.ruleSets.values where before.ruleSets[ruleSet.app]?.version != ruleSet.version {
+                logger.info(
+                    "Rules loaded",
+                    metadata: [
+                        LogKey.app: "\(ruleSet.app)", LogKey.version: "\(ruleSet.version)",
+                        LogKey.count: "\(ruleSet.rules.count)",
+                    ])
+            }
+            for app in before.ruleSets.keys where ruleSets.ruleSets[app] == nil {
+                logger.warning("Rules of an app were removed", metadata: [LogKey.app: "\(app)"])
+            }
+        } catch {
+            tell(isRefused: true)
+            for problem in error.problems {
+                logger.error(
+                    "Changed rule files are refused; the previous rules stay in force",
+                    metadata: [LogKey.error: "\(directory)/\(problem)"])
+            }
+        }
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_files_refused` | gauge | | 1 while changed rule files are refused and the previous rules stay in force |
+    private func tell(isRefused: Bool) {
+        condition?.set(isRefused ? .degraded("rule files are refused; the previous rules stay in force") : .holds)
+        Gauge(label: "heliograph_rules_files_refused").record(isRefused ? 1 : 0)
+    }
+}

@@ -1,0 +1,105 @@
+import AMQP
+import FoundationEssentials
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Decides held notifications when they are due, and publishes the released ones.
+///
+/// Any number of processes may run it. After a crash another process publishes them again under the same ids. Runs
+/// until graceful shutdown.
+struct ScheduledSendWorker: Service {
+    /// The polling interval when nothing is due.
+    static let pace = Duration.milliseconds(500)
+
+    let service: String
+    let store: HeldStore
+    let currentRules: CurrentRules
+    let bus: any MessageBus
+    let bulkThrottle: BulkThrottle
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
+
+    func run() async throws {
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Cannot release held notifications; retrying",
+            recoveryMessage: "Releasing held notifications again", logger: logger
+        ).run { try await releaseDue() }
+    }
+
+    /// Releases all notifications that are due.
+    func releaseDue() async throws {
+        while true {
+            let begun = ContinuousClock.now
+            let most = bulkThrottle.stepSize(HeldStore.batch, throttled: HeldStore.smallBatch)
+            let (releases, taken) = try await store.release(by: currentRules.ruleSets, most: most, now: try await now())
+            try await publish(releases)
+            guard taken == most, !Task.isCancelled else { return }
+            try await Task.sleep(for: bulkThrottle.pause(after: .now - begun))
+        }
+    }
+
+    private func publish(_ releases: [HeldStore.Release]) async throws {
+        var parcels: [Parcel] = []
+        var messages: [AMQPMessage] = []
+        for parcel in Parcel.parcels(releases) {
+            let (app, recipients) = (parcel.notification.app, parcel.notification.recipients)
+            do throws(WireError) {
+                messages.append(
+                    try Outbound(
+                        parcel.notification, to: .notifications,
+                        routingKey: RoutingKey.notification(parcel.notification.lane, app)
+                    ).message(from: service))
+                parcels.append(parcel)
+            } catch {
+                try await store.markDead(recipients.map(\.notification), of: app)
+            }
+        }
+        var published: [UUID] = []
+        let answers = try await bus.post(messages, kind: "A notification", logger: logger)
+        for (parcel, answer) in zip(parcels, answers) {
+            let notifications = parcel.notification.recipients.map(\.notification)
+            switch answer {
+            case .confirmed:
+                published += notifications
+                parcel.count()
+            case .retry: continue
+            case .refused: try await store.markDead(notifications, of: parcel.notification.app)
+            }
+        }
+        try await store.forget(published)
+    }
+
+    /// One message with the released recipients of one rendered notification.
+    struct Parcel {
+        var notification: Notification
+
+        static func parcels(_ releases: [HeldStore.Release]) -> [Parcel] {
+            struct Key: Hashable {
+                var rendered: UUID
+                var isQuiet: Bool
+            }
+            let groups = Dictionary(grouping: releases) { Key(rendered: $0.rendered.id, isQuiet: $0.isQuiet) }
+            return groups.values.flatMap { group in
+                group[0].rendered.notifications(to: group.map(\.recipient), quietly: group[0].isQuiet) {
+                    _, recipients in
+                    DerivedID.uuid5(group[0].rendered.id, "release", ids: recipients.map(\.notification))
+                }.map(Parcel.init)
+            }
+        }
+
+        /// | name | kind | labels | counts |
+        /// |---|---|---|---|
+        /// | `heliograph_rules_released_users_total` | counter | app, rule | users with a push that had been held |
+        func count() {
+            Counter(
+                label: "heliograph_rules_released_users_total",
+                dimensions: [("app", notification.app.rawValue), ("rule", notification.rule)]
+            ).increment(by: notification.recipients.count)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import Metrics
+import ServiceLifecycle
+
+/// Refreshes the bearer keys of all sources when they are old, and retries failed sources. Runs until graceful
+/// shutdown.
+package struct KeyRefresher: Service {
+    private let keyCaches: [KeyCache]
+
+    package init(_ keyCaches: [KeyCache]) { self.keyCaches = keyCaches }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat { await refresh() } while (try? await Task.sleep(for: KeyCache.pause)) != nil
+        }
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_http_bearer_sources_away` | gauge | | files and URLs whose last refresh failed |
+    func refresh() async {
+        await withTaskGroup(of: Void.self) { group in
+            for keyCache in keyCaches { group.addTask { await keyCache.refreshIfDue() } }
+        }
+        var away = 0
+        for keyCache in keyCaches where await keyCache.lastError != nil { away += 1 }
+        Gauge(label: "heliograph_http_bearer_sources_away").record(away)
+    }
+}

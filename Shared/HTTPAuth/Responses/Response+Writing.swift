@@ -1,0 +1,25 @@
+package import HTTPTypes
+package import Hummingbird
+package import PushProtocol
+import NIOCore
+
+extension Response {
+    /// Returns an `application/problem+json` document (RFC 9457); `detail` is the error's message.
+    package static func problem(_ refusal: APIError) -> Response {
+        let members: JSONValue = [
+            "type": "about:blank", "title": .string(refusal.status.reasonPhrase),
+            "status": .int(Int64(refusal.status.code)), "detail": .string(refusal.message),
+        ]
+        var response = json(refusal.status, members, headers: refusal.headers)
+        response.headers[.contentType] = "application/problem+json"
+        return response
+    }
+
+    package static func json(_ status: HTTPResponse.Status, _ value: JSONValue, headers: HTTPFields = [:]) -> Response {
+        // Encoding a JSONValue fails only for a non-finite number, which JSON cannot contain.
+        let body = (try? WireCoding.encode(value)) ?? []
+        var headers = headers
+        headers[.contentType] = "application/json; charset=utf-8"
+        return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body)))
+    }
+}

@@ -1,0 +1,38 @@
+internal import AMQP
+internal import PushProtocol
+
+/// A handler with its message type erased. The runtime is compiled once for all stages.
+struct ErasedHandler: Sendable {
+    let decode: @Sendable (consuming Inbound) throws(WireError) -> any ErasedDelivery
+    let handle: @Sendable ([any ErasedDelivery]) async throws -> [Verdict]
+    let weight: @Sendable (any ErasedDelivery) -> Int
+
+    init<Handler: StageHandler>(_ handler: Handler) {
+        decode = { (inbound) throws(WireError) -> any ErasedDelivery in
+            guard !inbound.isMisrouted else {
+                throw .misrouted("belongs to another queue, but the message came through a retry exchange")
+            }
+            let message = try handler.decode(inbound)
+            return Delivery(inbound: inbound, message: message)
+        }
+        handle = { deliveries in
+            var batch: [Delivery<Handler.Message>] = []
+            batch.reserveCapacity(deliveries.count)
+            // All were created by `decode` above.
+            for delivery in deliveries { batch.append(unsafeDowncast(delivery, to: Delivery<Handler.Message>.self)) }
+            return try await handler.handle(batch)
+        }
+        weight = { handler.weight(of: unsafeDowncast($0, to: Delivery<Handler.Message>.self).message) }
+    }
+}
+
+/// A ``Delivery`` with its message type erased.
+protocol ErasedDelivery: AnyObject, Sendable {
+    var inbound: Inbound { get }
+    /// The delivery tag.
+    var tag: AMQPDeliveryTag { get }
+}
+
+extension Delivery: ErasedDelivery {
+    var tag: AMQPDeliveryTag { inbound.delivery.tag }
+}

@@ -1,0 +1,17 @@
+package import PushProtocol
+
+/// One app in one environment of a provider: the unit with its own credential, connections and circuit breaker.
+package struct ProviderRoute: Hashable, Sendable, CustomStringConvertible {
+    package var app: AppID
+    package var environment: ProviderEnvironment
+
+    package init(app: AppID, environment: ProviderEnvironment) {
+        self.app = app
+        self.environment = environment
+    }
+
+    /// The route of `push`.
+    package init(of push: Push) { self.init(app: push.app, environment: push.environment) }
+
+    package var description: String { "\(app)/\(environment.rawValue)" }
+}

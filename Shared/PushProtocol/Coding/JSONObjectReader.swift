@@ -1,0 +1,61 @@
+/// Reads the members of one JSON object in a request body.
+package struct JSONObjectReader {
+    private let members: [String: JSONValue]
+    private let prefix: String
+
+    /// - Parameter known: the accepted names; `nil` accepts any.
+    package init(_ value: JSONValue, at path: String, prefix: String, known: [String]?) throws(WireError) {
+        guard let members = value.object else { throw .invalid(path: path, problem: "expected an object") }
+        if let known, members.keys.contains(where: { !known.contains($0) }) {
+            // The error does not quote the unknown name: it may be a misplaced token.
+            throw .invalid(path: path, problem: "has an unknown member; known are \(known.joined(separator: ", "))")
+        }
+        self.members = members
+        self.prefix = prefix
+    }
+
+    /// The member's value; `nil` where it is absent or `null`.
+    package subscript(name: String) -> JSONValue? { members[name].flatMap { $0 == .null ? Optional.none : $0 } }
+
+    package func required(_ name: String) throws(WireError) -> JSONValue {
+        guard let value = members[name], value != .null else { throw .missing(path: prefix + name) }
+        return value
+    }
+
+    package func text(_ name: String) throws(WireError) -> String {
+        guard let text = try required(name).string else {
+            throw .invalid(path: prefix + name, problem: "expected a string")
+        }
+        return text
+    }
+
+    /// Reads a Boolean. Returns `nil` where it is absent or `null`.
+    package func flag(_ name: String) throws(WireError) -> Bool? {
+        guard let value = self[name] else { return nil }
+        guard let flag = value.bool else { throw .invalid(path: prefix + name, problem: "expected true or false") }
+        return flag
+    }
+
+    /// Reads free text without control characters. Returns `nil` where it is absent or `null`.
+    ///
+    ///
+    /// - Parameter limit: in Unicode scalars, as JSON Schema counts them.
+    package func freeText(_ name: String, _ limit: Int) throws(WireError) -> String? {
+        guard let value = self[name] else { return nil }
+        guard let text = value.string, (1...limit).contains(text.unicodeScalars.count),
+            !text.utf8.contains(where: { $0 < 0x20 })
+        else {
+            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) characters without controls")
+        }
+        return text
+    }
+
+    /// Reads visible ASCII of at most `limit` bytes. Returns `nil` where it is absent or `null`.
+    package func visibleASCII(_ name: String, _ limit: Int) throws(WireError) -> String? {
+        guard let value = members[name], value != .null else { return nil }
+        guard let text = value.string, (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
+            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters")
+        }
+        return text
+    }
+}

@@ -1,0 +1,137 @@
+package import Logging
+package import Providers
+package import PushProtocol
+import Metrics
+
+/// The configured routes of one sender, each with its gateway and circuit breaker.
+///
+/// Routes that are not in here are unconfigured. Fixed for the life of the process.
+package final class ProviderRoutes: Sendable {
+    /// A gateway with the circuit breaker of its route.
+    struct GuardedGateway: Sendable {
+        let gateway: any PushGateway
+        let breaker: RouteCircuitBreaker
+    }
+
+    /// The input of ``RouteSupervisor``.
+    enum RouteEvent: Sendable {
+        case opened(ProviderRoute, pause: Duration)
+        case closed(ProviderRoute)
+        case pauseOver(AppID)
+        case credentialChanged(ProviderRoute)
+    }
+
+    let events: AsyncStream<RouteEvent>
+    private let continuation: AsyncStream<RouteEvent>.Continuation
+    private let routes: [ProviderRoute: GuardedGateway]
+    let provider: Provider
+    let clock: SenderClock
+
+    /// - Parameters:
+    ///   - gateways: the gateway of each configured route.
+    ///   - provider: labels the metrics of routes.
+    ///   - clock: the clock.
+    ///   - logger: logs when routes pause and resume.
+    package init(
+        _ gateways: [ProviderRoute: any PushGateway], provider: Provider, clock: SenderClock = .system, logger: Logger
+    ) {
+        let (events, continuation) = AsyncStream.makeStream(of: RouteEvent.self)
+        self.events = events
+        self.continuation = continuation
+        self.provider = provider
+        self.clock = clock
+        routes = Dictionary(
+            uniqueKeysWithValues: gateways.map { route, gateway in
+                let gauge = RouteOpenGauge(route, provider)
+                gauge.record(isOpen: true)
+                let breaker = RouteCircuitBreaker(
+                    clock: clock,
+                    thirdPartyChanged: { transition in
+                        logger.reportThirdParty(transition, of: route)
+                        Gauge(label: "heliograph_push_third_party_open", dimensions: gauge.dimensions)
+                            .record(transition == .closed ? 1 : 0)
+                    }
+                ) { transition in
+                    gauge.record(isOpen: transition == .closed)
+                    logger.report(transition, of: route)
+                    switch transition {
+                    case .opened(_, let pause): continuation.yield(.opened(route, pause: pause))
+                    case .closed: continuation.yield(.closed(route))
+                    }
+                }
+                return (route, GuardedGateway(gateway: gateway, breaker: breaker))
+            })
+    }
+
+    func send(_ event: RouteEvent) { continuation.yield(event) }
+
+    subscript(route: ProviderRoute) -> GuardedGateway? { routes[route] }
+
+    /// All configured routes, sorted.
+    package var all: [ProviderRoute] { routes.keys.sorted { ($0.app, $0.environment) < ($1.app, $1.environment) } }
+
+    /// Why a route's circuit breaker is open; `nil` while it is closed, and for an unconfigured route.
+    package func openCause(of route: ProviderRoute) -> CircuitBreaker.OpenCause? { routes[route]?.breaker.openCause }
+
+    /// Why the provider rejects the key that it holds for a third party; `nil` while it does not.
+    package func thirdPartyOpenCause(of route: ProviderRoute) -> CircuitBreaker.OpenCause? {
+        routes[route]?.breaker.thirdParty.openCause
+    }
+
+    /// Opens the circuit breaker of a route whose credential is known to be unusable.
+    package func trip(_ route: ProviderRoute, misconfigured reason: String) {
+        routes[route]?.breaker.record(.misconfigured(reason: reason))
+    }
+
+    /// Probes a route at once, after a change of its credential.
+    package func recheck(_ route: ProviderRoute) {
+        routes[route]?.breaker.endPause()
+        send(.credentialChanged(route))
+    }
+
+    /// Restarts the quota's ramp before a probe of `route`, unless another route of the quota is open here.
+    ///
+    /// A process without consumers is not counted among those that share the quota. Called before other pushes are
+    /// admitted.
+    func restartRamp(_ route: ProviderRoute) {
+        guard let quota = routes[route]?.gateway.quota else { return }
+        let hasPaused = routes.allSatisfy { other, guarded in
+            other == route || guarded.gateway.quota !== quota || guarded.breaker.openCause != nil
+        }
+        if hasPaused { quota.restartRamp() }
+    }
+
+    /// Whether all routes of `app` are paused, so that consuming its queues is pointless.
+    func isBlocked(_ app: AppID) -> Bool {
+        routes.allSatisfy { route, guarded in route.app != app || guarded.breaker.openCause != nil }
+    }
+}
+
+extension Logger {
+    fileprivate func reportThirdParty(_ transition: CircuitBreaker.Transition, of route: ProviderRoute) {
+        let metadata: Metadata = ["app": "\(route.app)", "environment": "\(route.environment.rawValue)"]
+        switch transition {
+        case .closed:
+            notice("Provider accepts its Apple or browser key again; resuming its pushes", metadata: metadata)
+        case .opened(let openCause, let pause):
+            error(
+                "Provider's Apple or browser key rejected; its pushes wait. Upload a new key in the provider's console",
+                metadata: metadata.merging(["reason": "\(openCause.reason)", "pause": "\(pause)"]) { $1 })
+        }
+    }
+
+    fileprivate func report(_ transition: CircuitBreaker.Transition, of route: ProviderRoute) {
+        let metadata: Metadata = ["app": "\(route.app)", "environment": "\(route.environment.rawValue)"]
+        switch transition {
+        case .closed: notice("Provider answers again; route resumed", metadata: metadata)
+        case .opened(.unavailable(let reason), let pause):
+            warning(
+                "Provider does not answer; route paused, its queue is kept",
+                metadata: metadata.merging(["reason": "\(reason)", "pause": "\(pause)"]) { $1 })
+        case .opened(.misconfigured(let reason), let pause):
+            error(
+                "Credential or configuration rejected; route paused, its queue is kept. Fix it to resume",
+                metadata: metadata.merging(["reason": "\(reason)", "pause": "\(pause)"]) { $1 })
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package import AMQP
+package import Messaging
+package import PushProtocol
+package import ServiceKit
+package import ServiceLifecycle
+import Metrics
+
+/// The two broker connections, the bus over them, and their services.
+package struct BusAssembly: Sendable {
+    package let publisher: AMQPPublisher
+    package let consumer: AMQPConsumer
+    package let bus: AMQPBus
+    /// Run them before the stages that use the bus, so that they shut down after them.
+    package let services: [any Service]
+}
+
+extension ServiceContext {
+    /// Returns the configuration of a broker connection from `AMQP_URL` and `AMQP_CA_FILE`.
+    ///
+    /// - Parameter purpose: a suffix of the connection's name in the broker's list. Publishers also append `out`,
+    ///   consumers `in`.
+    package func amqp(_ purpose: String = "") throws(ConfigurationError) -> AMQPConfiguration {
+        let suffix = purpose.isEmpty ? "" : " \(purpose)"
+        return try settings.amqp(connectionName: "\(name) \(instance)\(suffix)", logger: logger)
+    }
+
+    /// Creates the bus and registers three readiness conditions: each connection is up, and the topology for `queues`
+    /// and `exchanges` exists, including the queues bound to them. All are retried without a limit. Records every
+    /// acknowledged delivery in the timer `heliograph_delivery_to_ack_seconds` (label `stage`).
+    ///
+    /// - Parameters:
+    ///   - streams: the streams that the process reads (``read(_:on:apply:)``).
+    ///   - apps: the apps whose queues must exist; by default the apps of `queues`.
+    package func bus(
+        queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = [], reading streams: [StreamName] = [],
+        apps: [AppID]? = nil
+    ) throws(ConfigurationError) -> BusAssembly {
+        let publisher = AMQPPublisher(configuration: try amqp(), logger: logger)
+        let waits = Timer(
+            label: "heliograph_delivery_to_ack_seconds", dimensions: [("stage", name)], preferredDisplayUnit: .seconds)
+        let consumer = AMQPConsumer(configuration: try amqp(), logger: logger) { durations in
+            for duration in durations { waits.record(duration: duration) }
+        }
+        let outgoing = ConnectionCondition()
+        let incoming = ConnectionCondition()
+        readiness.register("broker-out") { outgoing.state(of: publisher.state) }
+        readiness.register("broker-in") { incoming.state(of: consumer.state) }
+        let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))))
+            .subset(consuming: queues, publishingTo: exchanges, reading: streams)
+        let configuration = try amqp("check")
+        let check = StartupCheck(
+            condition: "topology", readiness: readiness, logger: logger,
+            waiting: "the topology has not been checked yet"
+        ) { [logger] in
+            let problems = try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
+                try await topology.verify(using: administrator)
+            }
+            return problems.first.map { "\($0)\(problems.count > 1 ? " (and \(problems.count - 1) more)" : "")" }
+        }
+        return BusAssembly(
+            publisher: publisher, consumer: consumer, bus: AMQPBus(publisher: publisher, consumer: consumer),
+            services: [publisher, consumer, check])
+    }
+}
+
+/// A stream reader and its services.
+package struct StreamAssembly: Sendable {
+    package let reader: StreamReader
+    /// Run them after the bus's services, and before services that use the stream.
+    package let services: [any Service]
+}
+
+extension ServiceContext {
+    /// Reads a stream on a separate connection. Registers a readiness condition with the stream's name, which holds
+    /// once the stream was read to its end. Later interruptions make it degraded; the process stays ready.
+    package func read(
+        _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void,
+        onGap: @escaping @Sendable () -> Void
+    ) throws(ConfigurationError) -> StreamAssembly {
+        let consumer = AMQPConsumer(configuration: try amqp(stream.rawValue), logger: logger)
+        let reader = StreamReader(
+            stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply,
+            onGap: onGap)
+        readiness.register(stream.rawValue) {
+            switch reader.status {
+            case .following: .holds
+            case .reading(let trouble): .waiting(trouble ?? "\(stream.rawValue) is being read")
+            case .interrupted(let trouble): .degraded(trouble)
+            }
+        }
+        return StreamAssembly(reader: reader, services: [consumer, reader])
+    }
+
+    /// Creates a stage on `bus` with a readiness condition: its dependencies are reachable, and its queues are
+    /// consumed.
+    ///
+    /// - Parameter name: the condition's name, unique in the process.
+    package func stage(
+        _ name: String = "stage", queues: [WorkQueue],
+        policy: @escaping @Sendable (WorkQueue) -> StagePolicy = { _ in StagePolicy() }, on bus: BusAssembly,
+        handler: some StageHandler
+    ) throws(ConfigurationError) -> Stage {
+        let drainDeadline = try drainDeadline
+        let stage = Stage(
+            service: self.name, queues: queues,
+            policy: { queue in
+                var policy = policy(queue)
+                policy.drainDeadline = drainDeadline
+                return policy
+            }, bus: bus.bus, handler: handler, logger: logger)
+        let consumer = bus.consumer
+        readiness.register(name) {
+            StageCondition.state(of: stage.status, on: consumer.state, waiting: consumer.waitingQueues)
+        }
+        return stage
+    }
+
+    /// The time for a stage to finish its batches: four fifths of `HELIOGRAPH_SHUTDOWN_DEADLINE`. The rest of the time
+    /// is for requeueing unfinished messages.
+    var drainDeadline: Duration {
+        get throws(ConfigurationError) { try settings.duration(.shutdownDeadline) * 4 / 5 }
+    }
+}

@@ -1,0 +1,108 @@
+/// The allowed imports, which ARCHITECTURE.md draws. Every module needs a row.
+enum ImportRules {
+    /// The modules of this package that each module may import.
+    static let modules: [String: Set<String>] = [
+        "PushProtocol": [],
+        "AMQP": ["CRabbitMQ"],
+        "Postgres": ["CPostgres"],
+        "HTTP2": ["CNGHTTP2"],
+        "HTTP2Server": ["HTTP2"],
+        "HTTPSFetch": ["CCurl"],
+        "Messaging": ["AMQP", "PushProtocol"],
+        "DecisionLog": ["Postgres", "PushProtocol"],
+        "Providers": ["PushProtocol"],
+        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
+        "TokenEncryption": ["PushProtocol"],
+        "ServiceKit": ["PushProtocol"],
+        "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
+
+        "TokenRegistry": [
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+            "PushProtocol",
+        ],
+        "Rules": [
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+            "Postgres", "PushProtocol",
+        ],
+        "APNsSender": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2",
+        ],
+        "FCMSender": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2", "HTTPSFetch",
+        ],
+        "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "Pushctl": [
+            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
+        ],
+        "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
+    ]
+
+    static let services: Set<String> = [
+        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+    ]
+
+    /// The only importer of each C library.
+    static let cModuleImporters = [
+        "CRabbitMQ": "AMQP", "CPostgres": "Postgres", "CCurl": "HTTPSFetch", "CNGHTTP2": "HTTP2",
+        "CAllocator": "ServiceKit",
+    ]
+
+    /// The external modules and their importers. Foundation and the standard library's modules are allowed everywhere.
+    static let externalModules: [String: Set<String>] = [
+        "Logging": [
+            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+            "Feedback", "Pushctl", "ProviderSimulator",
+        ],
+        "Metrics": [
+            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
+            "APNsSender", "FCMSender", "Feedback",
+        ],
+        "CoreMetrics": ["ServiceKit"],
+        "ServiceLifecycle": [
+            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+        ],
+        "UnixSignals": ["ServiceKit"],
+        "Configuration": ["ServiceKit"],
+        "Hummingbird": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "ProviderSimulator"],
+        "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "ProviderSimulator"],
+        "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
+        "Crypto": ["PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "Pushctl", "ProviderSimulator"],
+        "CryptoExtras": ["ProviderSimulator"],
+        "X509": ["APNsSender", "ProviderSimulator"],
+        "SwiftASN1": ["APNsSender", "ProviderSimulator"],
+        "Yams": ["ServiceKit", "Rules"],
+        "Mustache": ["Rules"],
+        "ArgumentParser": ["Pushctl"],
+        "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
+        "Atomics": ["AMQP", "HTTP2"],
+        "NIOCore": [
+            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules",
+            "ProviderSimulator",
+        ],
+        "NIOHTTPTypes": ["HTTPAuth"],
+        "NIOPosix": ["HTTP2", "HTTP2Server"],
+        "NIOTLS": ["HTTP2", "HTTP2Server"],
+        "NIOSSL": ["HTTP2", "HTTP2Server"],
+    ]
+
+    /// Allowed everywhere.
+    static let platform: Set<String> = [
+        "Foundation", "FoundationEssentials", "FoundationInternationalization", "Synchronization", "Dispatch", "Glibc",
+        "Musl", "Darwin",
+    ]
+
+    /// Modules without I/O. Their imports are pure too.
+    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
+
+    /// The external modules without I/O.
+    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]
+
+    /// The platform's modules that do I/O.
+    static let platformIO: Set<String> = ["Dispatch", "Glibc", "Musl", "Darwin"]
+}
