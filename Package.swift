@@ -62,6 +62,12 @@ func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
     .systemLibrary(name: name, path: "Shared/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
+/// A library under `Services/`, which belongs to one service.
+func library(_ name: String, path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude, swiftSettings: swiftSettings)
+}
+
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
 /// compiled in.
 func service(
@@ -125,6 +131,7 @@ let package = Package(
         .target(name: "CAllocator", path: "Shared/CAllocator"),
 
         room("PushProtocol", [crypto]),
+        room("StrictYAML", [yams]),
         room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
         room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
         room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
@@ -140,7 +147,7 @@ let package = Package(
         room(
             "ServiceKit",
             [
-                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
+                "CAllocator", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
         room(
@@ -161,15 +168,18 @@ let package = Package(
                 "PushProtocol",
                 hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
+        library("RuleLanguage", path: "Rules/Language", ["PushProtocol", "StrictYAML", yams, mustache], exclude: ["README.md"]),
+        library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
+        library("RuleDryRun", path: "Rules/DryRun", ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
         service(
             "Rules",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-                "Postgres", "PushProtocol",
-                hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "RuleDryRun", "RuleEngine", "RuleLanguage",
+                "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle,
+                configuration, nioCore,
             ],
             data: [
-                "Storage/Migrations", "RuleSets", "README.md", "API/README.md", "Language/README.md",
+                "Language", "Engine", "DryRun", "Storage/Migrations", "RuleSets", "README.md", "API/README.md",
                 "rule-file.schema.json",
             ],
             embedded: ["API/openapi.yaml"]),
@@ -277,7 +287,7 @@ let package = Package(
         tests(
             "Rules",
             [
-                "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,

@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleEngine
 import FoundationEssentials
 import PushProtocol
 
@@ -44,7 +46,7 @@ struct DryRun {
     /// The times of pending badge corrections.
     var badges: [PersonKey: Timestamp] = [:]
     var waiting: [HeldItem] = []
-    var buckets: [BucketKey: DigestStore.Row] = [:]
+    var buckets: [BucketKey: DueBucket] = [:]
     /// The time up to which each item is done.
     var done: [ItemKey: Timestamp] = [:]
     private var seen: Set<UUID> = []
@@ -62,7 +64,7 @@ struct DryRun {
         case .notify(let drafts, let signals, let ruleSet):
             let event = EventCase(event, ruleSet: ruleSet, arrivedAt: now, drafts: drafts, signals: signals)
             do {
-                _ = try EventDraft(event)
+                try event.checkSizes()
             } catch {
                 return refuse(event.event, now, "\(error)")
             }
@@ -104,6 +106,6 @@ extension HeldItem {
     fileprivate func isDue(_ now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
 }
 
-extension DigestStore.Row {
+extension DueBucket {
     fileprivate func isDue(_ now: Timestamp) -> Bool { closing.next.map { $0 <= now } ?? false }
 }

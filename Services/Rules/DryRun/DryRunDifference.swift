@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleEngine
 import PushProtocol
 
 /// A push that two rule sets send differently.

@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleEngine
 import PushProtocol
 
 /// A group of a dry run: `rules.circle` and `rules.member` in memory.

@@ -1,3 +1,5 @@
+import RuleEngine
+
 /// The help of `rules check`, `preview` and `diff`.
 enum RuleToolHelp {
     static let commands = ["check", "preview", "diff"]

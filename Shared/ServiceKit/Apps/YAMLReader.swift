@@ -1,4 +1,5 @@
 import FoundationEssentials
+import StrictYAML
 import Yams
 
 /// Reads a YAML document strictly and collects all problems with their lines. A method that reports a problem returns

@@ -24,7 +24,7 @@ import TestSupport
         dryRun.advance(to: Self.end)
         var result = ScenarioResult()
         for prediction in dryRun.predictions {
-            if prediction.rule != BadgeCorrector.rule {
+            if prediction.rule != BadgeCorrection.rule {
                 result.decisions.append(
                     "\(RFC3339.string(from: prediction.at.date)) \(prediction.event) \(prediction.rule) \(prediction.user) \(prediction.decision.readableText)"
                 )

@@ -1,0 +1,16 @@
+/// The settings of an app's rule file that apply to all users.
+package struct AppDefaults: Hashable, Sendable {
+    package var zone: Zone = .utc
+    /// The language of texts that are not translations.
+    package var language: Language = .english
+    package var types: [String: PreferenceType] = [:]
+    package var caps: [String: Cap] = [:]
+}
+
+extension Rule.Policy {
+    package var isCapped: Bool { !caps.isEmpty }
+}
+
+extension AppDefaults {
+    package func isCritical(_ policy: Rule.Policy) -> Bool { policy.type.flatMap { types[$0]?.isCritical } ?? false }
+}
