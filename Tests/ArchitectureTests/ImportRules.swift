@@ -2,16 +2,17 @@
 enum ImportRules {
     /// The modules of this package that each module may import.
     static let modules: [String: Set<String>] = [
+        "Primitives": [],
         "PushProtocol": [],
-        "AMQP": ["CRabbitMQ"],
-        "Postgres": ["CPostgres"],
-        "HTTP2": ["CNGHTTP2"],
+        "AMQP": ["CRabbitMQ", "Primitives"],
+        "Postgres": ["CPostgres", "Primitives"],
+        "HTTP2": ["CNGHTTP2", "Primitives"],
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
-        "Messaging": ["AMQP", "PushProtocol"],
+        "Messaging": ["AMQP", "Primitives", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
         "Providers": ["PushProtocol"],
-        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
+        "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
         "ServiceKit": ["PushProtocol"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
@@ -98,7 +99,7 @@ enum ImportRules {
     ]
 
     /// Modules without I/O. Their imports are pure too.
-    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
+    static let pureModules: Set<String> = ["Primitives", "PushProtocol", "Providers", "TokenEncryption"]
 
     /// The external modules without I/O.
     static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]
