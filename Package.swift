@@ -131,7 +131,9 @@ let package = Package(
         room("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
         room("HTTPSFetch", ["CCurl", logging]),
-        room("Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
+        room(
+            "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
+            exclude: ["BrokerFacts.md"]),
         room("DecisionLog", ["PushProtocol", "Postgres"]),
         room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
         room(
@@ -144,7 +146,8 @@ let package = Package(
         room(
             "ServiceKit",
             [
-                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
+                "CAllocator", "Primitives", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics,
+                coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
         room(
@@ -169,7 +172,7 @@ let package = Package(
             "Rules",
             [
                 "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-                "Postgres", "PushProtocol",
+                "Postgres", "Primitives", "PushProtocol",
                 hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ],
             data: [

@@ -14,7 +14,7 @@ enum ImportRules {
         "Providers": ["PushProtocol"],
         "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["PushProtocol"],
+        "ServiceKit": ["Primitives", "PushProtocol"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
@@ -24,7 +24,7 @@ enum ImportRules {
         ],
         "Rules": [
             "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-            "Postgres", "PushProtocol",
+            "Postgres", "Primitives", "PushProtocol",
         ],
         "APNsSender": [
             "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
