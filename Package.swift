@@ -154,6 +154,9 @@ let package = Package(
             "ServiceConnections",
             ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
         room(
+            "SenderService",
+            ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
+        room(
             "HTTPAuth",
             [
                 "PushProtocol", "Postgres", "HTTPSFetch", "ServiceConnections", "ServiceKit", hummingbird, httpTypes,
@@ -183,14 +186,15 @@ let package = Package(
         service(
             "APNsSender",
             [
-                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
-                "HTTP2", jwtKit, x509,
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol",
+                "HTTP2",
+                jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),

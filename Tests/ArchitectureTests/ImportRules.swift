@@ -16,6 +16,9 @@ enum ImportRules {
         "TokenEncryption": ["PushProtocol"],
         "ServiceKit": ["Primitives", "PushProtocol"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "SenderService": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
+        ],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "TokenRegistry": [
@@ -27,11 +30,10 @@ enum ImportRules {
             "Postgres", "Primitives", "PushProtocol",
         ],
         "APNsSender": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
-            "HTTP2",
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol", "HTTP2",
         ],
         "FCMSender": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
@@ -65,8 +67,8 @@ enum ImportRules {
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "AMQP", "Postgres", "Messaging", "PushSending", "SenderService", "ServiceConnections", "ServiceKit",
+            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Configuration": ["ServiceKit"],
