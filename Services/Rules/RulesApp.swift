@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleDryRun
 import Foundation
 import HTTPAuth
 import Logging

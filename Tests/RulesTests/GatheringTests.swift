@@ -1,3 +1,4 @@
+import RuleEngine
 import AMQP
 import Foundation
 import Logging
@@ -7,6 +8,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// Groups, schedules, digests and deduplication on a real database.

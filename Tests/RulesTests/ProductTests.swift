@@ -7,6 +7,8 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 /// Shipped rule files on a real database, with a test clock and an in-memory bus.

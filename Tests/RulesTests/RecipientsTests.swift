@@ -1,7 +1,9 @@
+import RuleEngine
 import Foundation
 import PushProtocol
 import Testing
 
+@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct RecipientsTests {

@@ -1,3 +1,4 @@
+import RuleEngine
 import HTTPAuth
 import Hummingbird
 import PushProtocol

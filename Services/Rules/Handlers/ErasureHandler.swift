@@ -1,3 +1,4 @@
+import RuleEngine
 import Messaging
 import Metrics
 import PushProtocol

@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleEngine
 import FoundationEssentials
 import Logging
 import Messaging

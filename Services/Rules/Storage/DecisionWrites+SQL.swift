@@ -1,3 +1,4 @@
+import RuleEngine
 import FoundationEssentials
 import Postgres
 import PushProtocol

@@ -1,3 +1,6 @@
+import RuleLanguage
+import RuleEngine
+import RuleDryRun
 import FoundationEssentials
 import Logging
 import Messaging

@@ -1,3 +1,4 @@
+import RuleEngine
 import Postgres
 import PushProtocol
 

@@ -1,3 +1,4 @@
+import RuleEngine
 import Logging
 import Metrics
 import PushProtocol

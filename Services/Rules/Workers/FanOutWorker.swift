@@ -1,3 +1,4 @@
+import RuleEngine
 import AMQP
 import FoundationEssentials
 import Logging

@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleEngine
 import AMQP
 import FoundationEssentials
 import Logging

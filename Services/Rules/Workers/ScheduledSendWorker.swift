@@ -1,3 +1,5 @@
+import RuleEngine
+import RuleDryRun
 import AMQP
 import FoundationEssentials
 import Logging

@@ -3,6 +3,9 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleDryRun
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 /// Compares the decisions of the dry run with those of the service for random rule files, users and events.

@@ -6,6 +6,8 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 /// The result of one app as text, so that two runs can be compared.

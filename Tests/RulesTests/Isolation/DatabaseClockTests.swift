@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// The clock that processes share through the database.

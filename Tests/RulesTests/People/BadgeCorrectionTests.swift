@@ -7,6 +7,8 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 /// Badge corrections after items were read over HTTP, by a receipt or by an event.

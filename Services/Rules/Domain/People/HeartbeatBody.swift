@@ -1,3 +1,4 @@
+import RuleLanguage
 import PushProtocol
 
 /// The body of `PUT /v1/presence/{device}`: the app is open on this device.

@@ -1,3 +1,5 @@
+import RuleLanguage
+import RuleEngine
 import Primitives
 import PushProtocol
 

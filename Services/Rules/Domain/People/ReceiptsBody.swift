@@ -1,3 +1,4 @@
+import RuleLanguage
 import FoundationEssentials
 import PushProtocol
 

@@ -155,7 +155,7 @@ extension EventCase.PendingNotification {
 
 extension Audience.Members {
     /// The label in stored decisions.
-    var decisionLabel: String {
+    package var decisionLabel: String {
         switch self {
         case .everyone: "(everyone)"
         case .group(.topic(let name)): "(topic \(name.rawValue))"

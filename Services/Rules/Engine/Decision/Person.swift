@@ -90,5 +90,12 @@ package struct PersonalSettings: Hashable, Sendable {
         package var isMuted: Bool
         /// The end of the choice; `nil`: it has no end.
         package var until: Timestamp?
+
+        package init(
+            isMuted: Bool, until: Timestamp? = nil
+        ) {
+            self.isMuted = isMuted
+            self.until = until
+        }
     }
 }

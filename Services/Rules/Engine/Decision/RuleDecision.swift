@@ -99,4 +99,19 @@ package struct DecisionInput: Hashable, Sendable {
     var isSummary = false
     /// Whether a message can carry it.
     var isSendable = true
+
+    package init(
+        policy: Rule.Policy, isUserVisible: Bool, mutes: [String] = [], thread: String? = nil, expiresAt: Timestamp? = nil, since: Timestamp, quietHolds: Int = 0, dedupe: String? = nil, isSummary: Bool = false, isSendable: Bool = true
+    ) {
+        self.policy = policy
+        self.isUserVisible = isUserVisible
+        self.mutes = mutes
+        self.thread = thread
+        self.expiresAt = expiresAt
+        self.since = since
+        self.quietHolds = quietHolds
+        self.dedupe = dedupe
+        self.isSummary = isSummary
+        self.isSendable = isSendable
+    }
 }

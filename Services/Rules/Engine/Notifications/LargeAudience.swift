@@ -22,6 +22,18 @@ package struct LargeAudience: Hashable, Sendable {
     package var told = ""
     /// The last user id with a stored decision, if it is after the last confirmed one.
     package var decided: String?
+
+    package init(
+        event: DomainEvent, rule: String, arrivedAt: Timestamp, named: Int = 0, groupReferences: Set<String> = [], told: String = "", decided: String? = nil
+    ) {
+        self.event = event
+        self.rule = rule
+        self.arrivedAt = arrivedAt
+        self.named = named
+        self.groupReferences = groupReferences
+        self.told = told
+        self.decided = decided
+    }
 }
 
 /// The recipients of the next step.
@@ -36,6 +48,14 @@ package struct FanOutPage: Hashable, Sendable {
         package var members: [GroupReference.Member]
         /// The id of the last row read when the group may have more members; `nil` at the group's end.
         package var end: String?
+
+        package init(
+            groupReference: GroupReference, members: [GroupReference.Member], end: String? = nil
+        ) {
+            self.groupReference = groupReference
+            self.members = members
+            self.end = end
+        }
     }
 
     /// - Parameters:

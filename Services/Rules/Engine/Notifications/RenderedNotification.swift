@@ -21,6 +21,23 @@ package struct RenderedNotification: Hashable, Sendable {
     package var correlation: String
     package var traceparent: String?
 
+    package init(
+        id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String], expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, correlation: String, traceparent: String? = nil
+    ) {
+        self.id = id
+        self.app = app
+        self.rule = rule
+        self.lane = lane
+        self.content = content
+        self.preview = preview
+        self.mutes = mutes
+        self.expiresAt = expiresAt
+        self.delivery = delivery
+        self.scope = scope
+        self.correlation = correlation
+        self.traceparent = traceparent
+    }
+
     /// Returns the messages to these recipients, at most ``Notification/maximumRecipients`` in each.
     ///
     /// - Parameter id: returns the id of a message from its index and recipients.

@@ -5,6 +5,15 @@ package struct AppDefaults: Hashable, Sendable {
     package var language: Language = .english
     package var types: [String: PreferenceType] = [:]
     package var caps: [String: Cap] = [:]
+
+    package init(
+        zone: Zone = .utc, language: Language = .english, types: [String: PreferenceType] = [:], caps: [String: Cap] = [:]
+    ) {
+        self.zone = zone
+        self.language = language
+        self.types = types
+        self.caps = caps
+    }
 }
 
 extension Rule.Policy {

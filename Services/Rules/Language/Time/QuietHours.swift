@@ -8,6 +8,14 @@ package struct QuietHours: Hashable, Sendable {
     /// The exclusive end. Before ``start``, it is on the next day. Equal to ``start``, it turns quiet hours off.
     package var end: LocalTime
 
+    package init(
+        days: Set<Weekday>, start: LocalTime, end: LocalTime
+    ) {
+        self.days = days
+        self.start = start
+        self.end = end
+    }
+
     /// Returns the end of the quiet hours at `now`; `nil` if `now` is outside quiet hours.
     ///
     /// Clock changes extend the window: a start that occurs twice counts the first time, an end that occurs twice the
