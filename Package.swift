@@ -63,13 +63,21 @@ func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
 }
 
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
-/// compiled in.
+/// compiled in. `folder` is below the service's folder.
 func service(
-    _ name: String, _ dependencies: [Target.Dependency], data: [String] = [], embedded: [String] = []
+    _ name: String, folder: String = "", _ dependencies: [Target.Dependency], data: [String] = [],
+    embedded: [String] = []
 ) -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies, path: "Services/\(name)", exclude: data,
+        name: name, dependencies: dependencies, path: "Services/\(name)/\(folder)", exclude: data,
         resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings, linkerSettings: linkerSettings)
+}
+
+/// A service's tables: a library in the folder `Store` of the service, which `pushctl` imports too.
+func store(_ name: String, of service: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Services/\(service)/Store", exclude: ["Storage/Migrations"],
+        swiftSettings: swiftSettings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
@@ -154,13 +162,18 @@ let package = Package(
                 metrics, lifecycle, nioCore, nioHTTPTypes,
             ]),
 
-        service(
-            "TokenRegistry",
+        store(
+            "RegistryStore", of: "TokenRegistry",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-                "PushProtocol",
-                hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
+                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol", logging,
+                metrics,
+            ]),
+        service(
+            "TokenRegistry", folder: "Service",
+            [
+                "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+                "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
+            ], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
             [
@@ -268,9 +281,9 @@ let package = Package(
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
-                "Postgres",
-                "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
+                "TokenRegistry", "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption",
+                "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting,
+                httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, configuration, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
@@ -310,7 +323,7 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
+                "Pushctl", "RegistryStore", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,

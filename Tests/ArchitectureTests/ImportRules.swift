@@ -17,9 +17,12 @@ enum ImportRules {
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
+        "RegistryStore": [
+            "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol",
+        ],
         "TokenRegistry": [
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-            "PushProtocol",
+            "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+            "Postgres", "PushProtocol",
         ],
         "Rules": [
             "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
@@ -45,6 +48,15 @@ enum ImportRules {
         "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
     ]
 
+    /// The folders of a service's modules, if it has several.
+    static let folders = [
+        "RegistryStore": "Services/TokenRegistry/Store", "TokenRegistry": "Services/TokenRegistry/Service",
+    ]
+
+    static func folder(of module: String) -> String {
+        folders[module] ?? (services.contains(module) ? "Services/\(module)" : "Shared/\(module)")
+    }
+
     /// The only importer of each C library.
     static let cModuleImporters = [
         "CRabbitMQ": "AMQP", "CPostgres": "Postgres", "CCurl": "HTTPSFetch", "CNGHTTP2": "HTTP2",
@@ -55,12 +67,12 @@ enum ImportRules {
     static let externalModules: [String: Set<String>] = [
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
-            "Feedback", "Pushctl", "ProviderSimulator",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
+            "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
-            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
-            "APNsSender", "FCMSender", "Feedback",
+            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [

@@ -9,6 +9,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// API keys over HTTP: permissions and limits.

@@ -4,7 +4,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// During a rollout, the previous release writes to the same table without the new columns.
 @Suite(.timeLimit(.minutes(2))) struct EarlierReleaseTests {

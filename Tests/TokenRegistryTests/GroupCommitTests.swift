@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 @Suite struct GroupCommitTests {

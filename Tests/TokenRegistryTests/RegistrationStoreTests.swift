@@ -4,7 +4,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 @Suite(.timeLimit(.minutes(2))) struct RegistrationStoreTests {
     typealias Fixture = StoreFixture

@@ -9,6 +9,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 @Suite(.timeLimit(.minutes(2))) struct RoutesTests {

@@ -7,6 +7,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Every worker continues when one row of one app cannot be read.

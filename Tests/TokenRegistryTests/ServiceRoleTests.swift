@@ -5,6 +5,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// The migrations give the service exactly the permissions it needs.

@@ -4,7 +4,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// The members of each kind of audience.
 @Suite(.timeLimit(.minutes(2))) struct AudienceTests {

@@ -9,6 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// A process stops between two publishes of a campaign step, or a cursor cannot be handled.

@@ -8,6 +8,7 @@ import ServiceLifecycle
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Campaigns on a real broker and a real database.

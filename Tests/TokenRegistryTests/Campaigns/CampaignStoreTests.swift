@@ -4,6 +4,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Claims of steps, and the end of campaigns.

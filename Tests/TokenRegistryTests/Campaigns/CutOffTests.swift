@@ -4,7 +4,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// A campaign's audience while devices are added, removed and change users.
 @Suite(.timeLimit(.minutes(2))) struct CutOffTests {

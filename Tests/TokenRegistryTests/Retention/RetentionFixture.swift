@@ -4,7 +4,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Registrations that ended long ago.
 enum RetentionFixture {
