@@ -1,9 +1,9 @@
 import HTTP2
 import Logging
 import NIOCore
+import Providers
 import PushProtocol
 import PushSending
-import Providers
 import ServiceKit
 
 /// The gateways of all configured apps to APNs, one for each environment.

@@ -1,8 +1,8 @@
 import HTTP2
 import Logging
+import Providers
 import PushProtocol
 import PushSending
-import Providers
 import Synchronization
 
 /// A Google service account with its access tokens, connections and project. Apps that name the same file share it.

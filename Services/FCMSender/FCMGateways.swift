@@ -1,8 +1,8 @@
-import Providers
 import HTTP2
 import HTTPSFetch
 import Logging
 import NIOCore
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit

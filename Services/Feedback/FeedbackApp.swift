@@ -3,17 +3,17 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Turns what providers say against tokens into evidence, and evidence into commands to the registry.
+/// Stores providers' reports about device tokens as evidence, and turns evidence into commands to the registry.
 @main struct FeedbackApp {
     static let keys: [ConfigurationKey] = .amqp + .postgres + FeedbackSettings.keys
 
     static func main() async {
         await ServiceMain.run(
-            "feedback", summary: "Retires the registrations that providers say are gone, on evidence.", keys: keys,
+            "feedback", summary: "Deactivates registrations that providers report as gone, on evidence.", keys: keys,
             build: build)
     }
 
-    /// Configuration, connections, handler, and what runs, in dependency order.
+    /// Creates settings, connections, handlers and services, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let settings = try FeedbackSettings(context.settings)
         let database = try context.database(schema: "feedback", migration: 6)

@@ -1,35 +1,35 @@
 import ServiceKit
 
-/// When evidence is believed, and when it is not.
+/// The settings of evidence evaluation.
 struct FeedbackSettings {
     static let settlingTime = ConfigurationKey(
         "FEEDBACK_SETTLING_TIME", .duration(.zero ... .seconds(3600)), default: "2m",
-        summary: "How long evidence waits for more before it is believed; a storm shorter than this harms nobody.")
+        summary: "How long evidence waits before its evaluation, so that a bad-token spike is detected first.")
     static let guardShare = ConfigurationKey(
         "FEEDBACK_GUARD_SHARE", .integer(1...100), default: "5",
-        summary: "The percentage of a lane's answers that may be refusals before the guard quarantines.")
+        summary: "The percentage of rejections among a route's answers above which its guard trips.")
     static let guardMinimum = ConfigurationKey(
         "FEEDBACK_GUARD_MINIMUM", .integer(1...1_000_000), default: "20",
-        summary: "The fewest distinct refused tokens in two minutes that the guard acts on.")
+        summary: "The minimum number of users with rejected tokens in two minutes for the guard to trip.")
     static let guardFactor = ConfigurationKey(
         "FEEDBACK_GUARD_FACTOR", .integer(1...100), default: "3",
-        summary: "How many times its usual share a lane must exceed for the guard to quarantine.")
+        summary: "How many times a route's normal share of rejections must be exceeded for its guard to trip.")
     static let guardHold = ConfigurationKey(
         "FEEDBACK_GUARD_HOLD", .duration(.seconds(1) ... .seconds(86_400)), default: "15m",
-        summary: "How long the guard goes on quarantining after the last storm.")
+        summary: "How long a guard stays tripped after the last bad-token spike.")
     static let suspicions = ConfigurationKey(
         "FEEDBACK_SUSPICIONS", .integer(1...100), default: "1",
-        summary: "How many notifications must meet BadDeviceToken or the like before a token is believed bad.")
+        summary: "How many notifications must be rejected with BadDeviceToken or the like to deactivate a token.")
     static let unclearSuspicions = ConfigurationKey(
         "FEEDBACK_UNCLEAR_SUSPICIONS", .integer(1...100), default: "3",
-        summary: "How many must meet a reason that may be a payload's fault before an operator is asked.")
+        summary: "How many must be rejected with a reason that may be the payload's fault to quarantine a token.")
     static let healthyWithin = ConfigurationKey(
         "FEEDBACK_HEALTHY_WITHIN", .duration(.seconds(1) ... .seconds(86_400)), default: "1h",
-        summary: "How recently the provider must have taken a push for a suspicion to be about the token.")
+        summary: "How recently the provider must have accepted a push on the route to blame a rejected token.")
 
     static let evidenceDays = ConfigurationKey(
         "FEEDBACK_EVIDENCE_DAYS", .integer(2...36_500), default: "180",
-        summary: "How many days evidence is kept after it was decided about.")
+        summary: "How many days evidence is kept after its decision.")
 
     static let keys: [ConfigurationKey] = [
         settlingTime, guardShare, guardMinimum, guardFactor, guardHold, suspicions, unclearSuspicions, healthyWithin,
@@ -39,7 +39,7 @@ struct FeedbackSettings {
     let settlingTime: Duration
     let guardRule: GuardRule
     let suspicionRule: SuspicionRule
-    /// How long evidence is kept after it was decided about.
+    /// The retention of evidence after its decision.
     let retention: Duration
 
     init(_ settings: Settings) throws(ConfigurationError) {

@@ -8,17 +8,17 @@ import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
 
-/// The first stage: what happened becomes who shall hear of it.
+/// The first stage: decides which users are notified of a domain event.
 @main
 struct RulesApp {
     static func main() async {
         if let tool = RuleTool(Array(CommandLine.arguments.dropFirst())) { answer(tool.run()) }
         await ServiceMain.run(
-            "rules", summary: "Decides which users hear of a domain event, and how.",
+            "rules", summary: "Decides which users are notified of a domain event, and how.",
             commands: RuleToolHelp.usage + RuleToolHelp.exitCodes, keys: .rules, build: build)
     }
 
-    /// The database connections of operators' requests and of API keys.
+    /// The number of database connections for operator requests and API keys.
     static let operatorConnections = 2
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
@@ -27,7 +27,7 @@ struct RulesApp {
         let currentRules = CurrentRules(ruleSets)
         for ruleSet in ruleSets.ruleSets.values {
             context.logger.info(
-                "Rules taken",
+                "Rules loaded",
                 metadata: [
                     LogKey.app: "\(ruleSet.app)", LogKey.version: "\(ruleSet.version)",
                     LogKey.count: "\(ruleSet.rules.count)",
@@ -52,7 +52,7 @@ struct RulesApp {
 
         let pool = database.pool
         let logger = context.logger
-        // Separate: slow requests of operators take no connection from users and stages.
+        // Separate, so that slow operator requests take no connection from users and stages.
         let operators = PostgresPool(
             configuration: try context.postgres(poolSize: Self.operatorConnections), logger: logger)
         let clock = DatabaseClock(pool)
@@ -76,7 +76,7 @@ struct RulesApp {
         let inboxFeed = InboxFeed(
             store: InboxFeedStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger)
         let terms = try HistoryTerms(context.settings)
-        let condition = context.readiness.condition("rules", waiting: "the rule files were not looked at yet")
+        let condition = context.readiness.condition("rules", waiting: "the rule files are not checked yet")
         func worker(_ worker: Worker) -> any Service {
             switch worker {
             case .ruleReloader:
@@ -130,7 +130,7 @@ struct RulesApp {
                 logger: context.logger), inboxFeed: inboxFeed, now: now)
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
-            connections: StreamRoutes.mostOfAll + HTTPServerLimits.defaultConnections)
+            connections: StreamRoutes.maximumStreams + HTTPServerLimits.defaultConnections)
         return ServiceAssembly(
             database.services + [operators] + bus.services + Worker.allCases.map(worker)
                 + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, server])
@@ -143,7 +143,7 @@ struct RulesApp {
         exit(answer.code)
     }
 
-    /// The rule files of a folder, each mistake in them a line of its own.
+    /// Loads the rule files of a folder. The error has a line for each mistake.
     private static func rules(in directory: String) throws(ConfigurationError) -> RuleSets {
         do {
             return try RuleDirectory.load(directory)

@@ -1,6 +1,6 @@
-import HTTP2
 package import Logging
 package import NIOCore
+import HTTP2
 import NIOPosix
 
 /// An HTTP/2 server over TLS whose handler controls every frame; used by the provider simulator and by tests.

@@ -1,5 +1,5 @@
-import ServiceKit
 import AMQP
+import ServiceKit
 import Synchronization
 
 /// The readiness condition of a broker connection.

@@ -1,7 +1,7 @@
-import ServiceKit
 package import Logging
 internal import Messaging
 internal import Metrics
+import ServiceKit
 
 /// Rows that a poller cannot process. The poller sets their columns `dead_at` and `dead_reason` and continues with
 /// other rows. `pushctl dead-rows` lists, retries and drops them.

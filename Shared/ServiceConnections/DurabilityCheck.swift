@@ -1,6 +1,6 @@
-import ServiceKit
 import Logging
 import Postgres
+import ServiceKit
 import ServiceLifecycle
 
 /// Checks the database's durability settings at the start and every ten minutes. Risks are logged as warnings and make

@@ -1,5 +1,5 @@
-import ServiceKit
 import Logging
+import ServiceKit
 import Synchronization
 
 /// A URL with a login in a file that may change while the process runs.

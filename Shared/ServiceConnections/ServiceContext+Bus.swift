@@ -1,9 +1,9 @@
-package import ServiceKit
 package import AMQP
 package import Messaging
-import Metrics
 package import PushProtocol
+package import ServiceKit
 package import ServiceLifecycle
+import Metrics
 
 /// The two broker connections, the bus over them, and their services.
 package struct BusAssembly: Sendable {

@@ -1,5 +1,5 @@
-package import ServiceKit
 package import Postgres
+package import ServiceKit
 package import ServiceLifecycle
 
 /// A database pool and its services.

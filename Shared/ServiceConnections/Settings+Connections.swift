@@ -1,7 +1,7 @@
-package import ServiceKit
 package import AMQP
 package import Logging
 package import Postgres
+package import ServiceKit
 
 extension Settings {
     /// Returns a broker configuration from `AMQP_URL` and `AMQP_CA_FILE`. `AMQP_URL_FILE` is read again before each

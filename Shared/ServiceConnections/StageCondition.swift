@@ -1,7 +1,7 @@
-import ServiceKit
 import AMQP
 import Messaging
 import PushProtocol
+import ServiceKit
 
 /// The readiness condition of a stage, from the state of its queues and their consumer.
 enum StageCondition {

@@ -1,5 +1,5 @@
-import ServiceKit
 import Logging
+import ServiceKit
 import ServiceLifecycle
 
 /// A readiness condition that holds once a check of an external dependency has passed.

@@ -1,6 +1,6 @@
-import ServiceKit
 import AMQP
 import Postgres
+import ServiceKit
 
 /// Rejects broker and database URLs without verified TLS.
 ///

@@ -3,8 +3,9 @@ import JWTKit
 import PushProtocol
 import PushSending
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 @Suite(.timeLimit(.minutes(2))) struct ProviderTokenSignerTests {

@@ -1,5 +1,5 @@
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(1))) struct AllocatorTests {
     /// jemalloc prints its settings and their sources at startup.

@@ -1,6 +1,6 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(1))) struct BrokerConfigurationTests {
     @Test func `the broker loads the definitions from the mounted file`() throws {

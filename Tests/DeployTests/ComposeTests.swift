@@ -1,7 +1,7 @@
 import Foundation
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct ComposeTests {
     private let services: [(name: String, value: Manifest)]

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 /// Every file path in an environment is mounted, and every mount has a source.
 @Suite(.timeLimit(.minutes(1))) struct KubernetesSecretsTests {

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
 /// The scripts' calls of pushctl.
 @Suite struct ScriptTests {

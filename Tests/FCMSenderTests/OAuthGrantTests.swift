@@ -1,11 +1,12 @@
-import Providers
 import Foundation
 import JWTKit
+import Providers
 import PushProtocol
 import PushSending
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 @Suite(.timeLimit(.minutes(2))) struct OAuthGrantTests {

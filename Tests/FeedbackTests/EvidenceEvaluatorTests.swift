@@ -4,16 +4,16 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// The stage and the judge together: outcomes in, device commands out.
+/// Tests the handler and the evaluator together: outcomes in, device commands out.
 @Suite(.timeLimit(.minutes(3))) struct EvidenceEvaluatorTests {
     private static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
 
-    private struct World {
+    private struct Harness {
         let bus = InMemoryBus(apps: [Batches.app])
         let log = CapturingLogger()
         let evaluator: EvidenceEvaluator
@@ -46,16 +46,16 @@ import Testing
         }
     }
 
-    @Test func `a dead token is retired by one command, once`() async throws {
+    @Test func `a gone token is deactivated by one command`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
-            #expect(try await world.take(Batches.batch(Self.gone, devices: [1], answered: 100)).isEmpty)
-            try await world.evaluator.evaluate()
-            #expect(try world.commands.isEmpty)
+            let harness = Harness(feedback)
+            #expect(try await harness.take(Batches.batch(Self.gone, devices: [1], answered: 100)).isEmpty)
+            try await harness.evaluator.evaluate()
+            #expect(try harness.commands.isEmpty)
             feedback.clock.advance(by: .seconds(120))
-            try await world.evaluator.evaluate()
-            try await world.evaluator.evaluate()
-            let commands = try world.commands
+            try await harness.evaluator.evaluate()
+            try await harness.evaluator.evaluate()
+            let commands = try harness.commands
             #expect(
                 commands.map(\.command) == [
                     .deactivate(
@@ -66,106 +66,106 @@ import Testing
         }
     }
 
-    @Test func `a command that the broker does not take is published again`() async throws {
+    @Test func `a command that the broker nacked is published again`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
-            _ = try await world.take(Batches.batch(Self.gone, devices: [1], answered: 100))
+            let harness = Harness(feedback)
+            _ = try await harness.take(Batches.batch(Self.gone, devices: [1], answered: 100))
             feedback.clock.advance(by: .seconds(120))
-            world.bus.answer(publishesTo: .devices, with: [.nacked])
-            try await world.evaluator.evaluate()
+            harness.bus.answer(publishesTo: .devices, with: [.nacked])
+            try await harness.evaluator.evaluate()
             #expect(try await feedback.decisions() == ["approved": 1])
             feedback.clock.advance(by: CommandPublisher.lease)
-            try await world.evaluator.evaluate()
+            try await harness.evaluator.evaluate()
             #expect(try await feedback.decisions() == ["published": 1])
-            #expect(try world.commands.count == 1)
+            #expect(try harness.commands.count == 1)
         }
     }
 
-    @Test func `a storm is told once, and readiness tells it as long as it lasts`() async throws {
+    @Test func `a spike is logged once, and readiness is degraded while it lasts`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
-            #expect(world.evaluator.condition == .holds)
-            _ = try await world.take(Batches.batch(Batches.badToken, devices: 0..<30, answered: 100))
-            for _ in 0..<3 { try await world.evaluator.evaluate() }
-            guard case .degraded(let words) = world.evaluator.condition else {
-                Issue.record("not told: \(world.evaluator.condition)")
+            let harness = Harness(feedback)
+            #expect(harness.evaluator.condition == .holds)
+            _ = try await harness.take(Batches.batch(Batches.badToken, devices: 0..<30, answered: 100))
+            for _ in 0..<3 { try await harness.evaluator.evaluate() }
+            guard case .degraded(let words) = harness.evaluator.condition else {
+                Issue.record("not degraded: \(harness.evaluator.condition)")
                 return
             }
             #expect(words.contains("family-portal/apns/production") && words.contains("pushctl feedback quarantine"))
-            #expect(world.log.lines.filter { $0.level == .error }.count == 1)
-            #expect(world.log.lines.first { $0.level == .error }?.metadata["refused"] == "30")
+            #expect(harness.log.lines.filter { $0.level == .error }.count == 1)
+            #expect(harness.log.lines.first { $0.level == .error }?.metadata["refused"] == "30")
             feedback.clock.advance(by: .seconds(900))
-            for _ in 0..<2 { try await world.evaluator.evaluate() }
-            #expect(world.evaluator.condition == .holds)
-            #expect(world.log.lines.filter { $0.level == .notice }.count == 1)
-            #expect(try world.commands.isEmpty)
+            for _ in 0..<2 { try await harness.evaluator.evaluate() }
+            #expect(harness.evaluator.condition == .holds)
+            #expect(harness.log.lines.filter { $0.level == .notice }.count == 1)
+            #expect(try harness.commands.isEmpty)
         }
     }
 
-    @Test func `B08: a sender that halts its lane takes along what it has reported already`() async throws {
+    @Test func `B08: a reported spike quarantines the evidence that arrived before the report`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
-            // Nineteen of a storm went out before the sender noticed: too few for the guard to see one.
-            _ = try await world.take(
+            let harness = Harness(feedback)
+            // Rejections from before the sender detected the spike: too few to trip the guard.
+            _ = try await harness.take(
                 Batches.batch(
                     Batches.badToken, devices: 0..<19, at: .start + .seconds(-20), answered: 100, acceptedAt: .start))
-            try await world.evaluator.evaluate()
+            try await harness.evaluator.evaluate()
             #expect(try await feedback.decisions() == ["waiting": 19])
-            let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
-            #expect(try await world.take(Batches.word(of: storm)).isEmpty)
-            for _ in 0..<2 { try await world.evaluator.evaluate() }
+            let spike = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
+            #expect(try await harness.take(Batches.spikeReport(of: spike)).isEmpty)
+            for _ in 0..<2 { try await harness.evaluator.evaluate() }
             #expect(try await feedback.decisions() == ["quarantined": 19])
-            guard case .degraded = world.evaluator.condition else {
-                Issue.record("not told: \(world.evaluator.condition)")
+            guard case .degraded = harness.evaluator.condition else {
+                Issue.record("not degraded: \(harness.evaluator.condition)")
                 return
             }
-            let errors = world.log.lines.filter { $0.level == .error }
+            let errors = harness.log.lines.filter { $0.level == .error }
             #expect(errors.count == 1)
-            #expect("\(errors)".contains("A sender has halted its lane"))
+            #expect("\(errors)".contains("A sender reported a bad-token spike"))
             feedback.clock.advance(by: .seconds(900))
-            try await world.evaluator.evaluate()
-            #expect(world.evaluator.condition == .holds)
-            #expect(try world.commands.isEmpty)
+            try await harness.evaluator.evaluate()
+            #expect(harness.evaluator.condition == .holds)
+            #expect(try harness.commands.isEmpty)
         }
     }
 
-    @Test func `what is old is forgotten in small steps`() async throws {
+    @Test func `old evidence is deleted in batches`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
+            let harness = Harness(feedback)
             for part in 0..<3 {
-                _ = try await world.take(
+                _ = try await harness.take(
                     Batches.batch(
                         .unregistered(since: Batches.registered + .seconds(-1), reason: "Unregistered"),
                         devices: part * 400..<(part + 1) * 400, answered: 1000))
             }
             feedback.clock.advance(by: .seconds(180 * 86_400))
-            #expect(try await world.evaluator.tidy() == false)
+            #expect(try await harness.evaluator.deleteOldRows() == false)
             feedback.clock.advance(by: .milliseconds(1))
-            #expect(try await world.evaluator.tidy())
+            #expect(try await harness.evaluator.deleteOldRows())
             #expect(try await feedback.decisions() == ["stale": 700])
-            #expect(try await world.evaluator.tidy())
-            #expect(try await world.evaluator.tidy() == false)
+            #expect(try await harness.evaluator.deleteOldRows())
+            #expect(try await harness.evaluator.deleteOldRows() == false)
             #expect(try await feedback.decisions() == [:])
         }
     }
 
     @Test func `a misplaced registration is corrected at once`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
-            let outbound = try await world.take(
+            let harness = Harness(feedback)
+            let outbound = try await harness.take(
                 Batches.batch(.accepted(id: nil), devices: [1], elsewhere: .development))
             #expect(outbound.map(\.routingKey) == ["command.correct.\(Batches.app)"])
             #expect(try await feedback.decisions() == ["published": 1])
         }
     }
 
-    @Test func `no token and no user is in any line of the log`() async throws {
+    @Test func `no log line has a device id`() async throws {
         try await FeedbackFixture.with { feedback in
-            let world = World(feedback)
-            _ = try await world.take(Batches.batch(Batches.badToken, devices: 0..<30, answered: 100))
-            try await world.evaluator.evaluate()
+            let harness = Harness(feedback)
+            _ = try await harness.take(Batches.batch(Batches.badToken, devices: 0..<30, answered: 100))
+            try await harness.evaluator.evaluate()
             for device in 0..<30 {
-                #expect(!"\(world.log.lines)".contains(Batches.device(device).uuidString))
+                #expect(!"\(harness.log.lines)".contains(Batches.device(device).uuidString))
             }
         }
     }

@@ -4,27 +4,27 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// The judge and the publisher go on when one row of evidence cannot be read.
+/// Tests that one undecodable row of evidence does not stop evaluation and publication.
 @Suite(.timeLimit(.minutes(2))) struct RowIsolationTests {
     private static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
 
-    /// Which column of the other app's row holds a word that this build does not know, and the row's decision.
+    /// The column of the other app's row with an unknown value, and the row's decision.
     static let faults = [
         ("finding", "waiting"), ("provider", "waiting"), ("app", "waiting"), ("finding", "approved"),
         ("app", "approved"),
     ]
 
-    @Test func `every worker of feedback is looked at here`() throws {
+    @Test func `the list of workers is complete`() throws {
         #expect(try serviceTypes(in: "Services/Feedback") == ["EvidenceEvaluator"])
     }
 
     @Test(arguments: faults)
-    func `evidence that cannot be read is set aside, and another app's token is retired`(
+    func `undecodable evidence is marked dead, and another app's token is deactivated`(
         column: String, decision: String
     ) async throws {
         try await FeedbackFixture.with { feedback in
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `given a lane whose judgement fails, then old evidence of other apps is deleted all the same`()
+    @Test func `old evidence is deleted although the evaluation of a route fails`()
         async throws
     {
         try await FeedbackFixture.with { feedback in
@@ -92,7 +92,7 @@ import Testing
             feedback.clock.advance(by: .seconds(120))
             await #expect(throws: (any Error).self) { try await evaluator.evaluate() }
             try await withServices([evaluator]) {
-                try await eventually("the old evidence goes", within: .seconds(20)) {
+                try await eventually("the old evidence is deleted", within: .seconds(20)) {
                     try await feedback.decisions() == ["waiting": 1]
                 }
             }

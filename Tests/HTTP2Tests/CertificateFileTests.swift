@@ -1,7 +1,7 @@
 import Foundation
 import HTTP2
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct CertificateFileTests {
     private func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }

@@ -1,7 +1,7 @@
 import HTTP2
 import HTTP2Server
-import TestSupport
 import Testing
+import TestSupport
 
 /// Connections that break, become unresponsive, or fail to open.
 @Suite(.timeLimit(.minutes(2)))

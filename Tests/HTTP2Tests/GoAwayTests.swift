@@ -1,7 +1,7 @@
 import HTTP2
 import HTTP2Server
-import TestSupport
 import Testing
+import TestSupport
 
 /// GOAWAY handling: no request is lost, processed twice, or sent on a closing connection.
 @Suite(.timeLimit(.minutes(2)))

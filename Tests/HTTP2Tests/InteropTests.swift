@@ -1,10 +1,10 @@
-import HTTP2Server
 import Foundation
 import HTTP2
+import HTTP2Server
 import NIOCore
 import NIOPosix
-import TestSupport
 import Testing
+import TestSupport
 
 /// Interoperability with the clients and servers of the nghttp2 project.
 @Suite(.timeLimit(.minutes(2)))

@@ -3,8 +3,8 @@ import HTTP2Server
 import Logging
 import NIOCore
 import NIOPosix
-import TestSupport
 import Testing
+import TestSupport
 
 /// Start, replacement and shutdown of clients and connections.
 @Suite(.timeLimit(.minutes(2)))

@@ -1,6 +1,7 @@
-@testable import HTTP2
 import NIOCore
 import Testing
+
+@testable import HTTP2
 
 /// The pool's decisions, without sockets and without a clock.
 struct PoolTests {

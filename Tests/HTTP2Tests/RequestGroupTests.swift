@@ -1,8 +1,8 @@
 import HTTP2
 import HTTP2Server
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// Requests submitted and awaited together.
 @Suite(.timeLimit(.minutes(2)))

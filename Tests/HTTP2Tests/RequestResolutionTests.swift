@@ -1,6 +1,7 @@
-@testable import HTTP2
 import NIOCore
 import Testing
+
+@testable import HTTP2
 
 /// The resolution of requests whose streams ended (RFC 9113 §8.7), deadlines and keep-alive.
 struct RequestResolutionTests {

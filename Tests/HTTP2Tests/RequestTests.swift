@@ -1,7 +1,7 @@
 import HTTP2
 import HTTP2Server
-import TestSupport
 import Testing
+import TestSupport
 
 /// Requests and responses on a healthy connection.
 @Suite(.timeLimit(.minutes(2)))

@@ -1,6 +1,7 @@
-@testable import HTTP2
 import NIOCore
 import Testing
+
+@testable import HTTP2
 
 /// Two sessions connected in memory, without a channel.
 struct SessionTests {

@@ -1,7 +1,7 @@
 import HTTP2
 import HTTP2Server
-import TestSupport
 import Testing
+import TestSupport
 
 /// Failures of one stream that leave the connection and other streams intact.
 @Suite(.timeLimit(.minutes(2)))

@@ -1,7 +1,7 @@
 import HTTP2
 import HTTP2Server
-import TestSupport
 import Testing
+import TestSupport
 
 /// The peer's SETTINGS, the client's cap, and the growth of the pool.
 @Suite(.timeLimit(.minutes(2)))

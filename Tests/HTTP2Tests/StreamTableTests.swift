@@ -1,6 +1,7 @@
-@testable import HTTP2
-import TestSupport
 import Testing
+import TestSupport
+
+@testable import HTTP2
 
 struct StreamTableTests {
     /// Opens and closes streams like a connection, some open for long, and compares the table with a dictionary.

@@ -3,8 +3,8 @@ import HTTP2Server
 import NIOCore
 import NIOPosix
 import NIOSSL
-import TestSupport
 import Testing
+import TestSupport
 
 /// Certificate verification and ALPN.
 @Suite(.timeLimit(.minutes(2)))

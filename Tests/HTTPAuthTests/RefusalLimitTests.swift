@@ -3,8 +3,8 @@ import HTTPSFetch
 import HTTPTypes
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import HTTPAuth
 

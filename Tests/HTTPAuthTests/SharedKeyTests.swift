@@ -1,8 +1,8 @@
 import Foundation
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import HTTPAuth
 

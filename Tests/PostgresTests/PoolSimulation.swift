@@ -1,5 +1,6 @@
-@testable import Postgres
 import TestSupport
+
+@testable import Postgres
 
 /// Simulates the environment of a `PoolStateMachine` and records violations of its invariants.
 struct PoolSimulation: ~Copyable {

@@ -1,7 +1,7 @@
 import Testing
+import TestSupport
 
 @testable import Postgres
-import TestSupport
 
 @Suite struct PoolStateMachineTests {
     private let start = ContinuousClock.now

@@ -1,6 +1,6 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct APIKeyTests {
     @Test func `a generated key is parsed, and a malformed one is not`() throws {

@@ -1,7 +1,8 @@
 import FoundationEssentials
-@testable import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
+@testable import PushProtocol
 
 /// The fast encoders and decoders agree with Codable, or return `nil`.
 struct FastCodingTests {

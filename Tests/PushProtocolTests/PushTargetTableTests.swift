@@ -1,6 +1,7 @@
 import FoundationEssentials
-@testable import PushProtocol
 import Testing
+
+@testable import PushProtocol
 
 /// Further forms of the target table: the fast decoder agrees with Codable or returns `nil`.
 struct PushTargetTableTests {

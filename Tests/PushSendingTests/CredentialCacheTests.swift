@@ -1,8 +1,8 @@
 import PushProtocol
 import PushSending
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(2))) struct CredentialCacheTests {
     private let time = ManualTime()

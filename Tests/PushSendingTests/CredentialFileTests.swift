@@ -1,13 +1,13 @@
-import Providers
 import CoreMetrics
 import Foundation
 import Logging
 import MetricsTestKit
+import Providers
 import PushProtocol
 import PushSending
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// A changed credential file is loaded; invalid contents leave the old credential in use.
 @Suite(.timeLimit(.minutes(2))) struct CredentialFileTests {

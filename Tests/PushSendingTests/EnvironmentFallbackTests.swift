@@ -1,11 +1,11 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 /// A token that is unknown in the push's environment is tried once in the app's other environment.
 @Suite(.timeLimit(.minutes(2))) struct EnvironmentFallbackTests {

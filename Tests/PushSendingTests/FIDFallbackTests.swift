@@ -1,11 +1,11 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 /// A push to a rejected FID is retried once with the registration token of its installation.
 @Suite(.timeLimit(.minutes(2))) struct FIDFallbackTests {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PushSending
 

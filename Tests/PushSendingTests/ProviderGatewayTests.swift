@@ -1,8 +1,9 @@
 import Providers
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import PushSending
 
 @Suite(.timeLimit(.minutes(2))) struct ProviderGatewayTests {

@@ -3,8 +3,9 @@ import Metrics
 import MetricsTestKit
 import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import PushSending
 
 @Suite struct PushMetricsTests {

@@ -1,11 +1,11 @@
-import Logging
-import Providers
 import FoundationEssentials
+import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(2))) struct PushStageHandlerTests {
     private let time = ManualTime()
@@ -382,8 +382,7 @@ import Testing
     @Test func `verdicts are in the order of the pushes`() async throws {
         let pushes = (0..<50).map { Push.sample(targets: targets($0 + 1)) }
         let batch = try pushes.map { Delivery(inbound: try inbound($0), message: $0) }
-        let verdicts = try await handler().handle(batch)
-        for (push, verdict) in zip(pushes, verdicts) {
+        for (push, verdict) in zip(pushes, try await handler().handle(batch)) {
             let told = try #require(try outcomes(verdict)["apns.accepted"])
             #expect(Set(told.map(\.device)).isSuperset(of: push.targets.map(\.device)))
         }

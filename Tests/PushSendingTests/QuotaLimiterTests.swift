@@ -1,10 +1,11 @@
-import Providers
 import Foundation
 import Logging
 import Messaging
+import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import PushSending
 
 @Suite(.timeLimit(.minutes(1))) struct QuotaLimiterTests {

@@ -1,10 +1,11 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import PushSending
 
 /// A paused process is not counted among those that share a quota, so it ramps up after its pause.

@@ -1,11 +1,12 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
-@testable import PushSending
+import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
+@testable import PushSending
 
 struct RecentOutcomeCacheTests {
     private let time = ManualTime()

@@ -1,9 +1,9 @@
-import Providers
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct RetryPolicyTests {
     private let policy = RetryPolicy()

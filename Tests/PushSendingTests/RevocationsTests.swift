@@ -1,10 +1,10 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PushSending
 

@@ -1,11 +1,11 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 /// Evidence against tokens carries the health of its route.
 @Suite(.timeLimit(.minutes(2))) struct RouteHealthCountersTests {

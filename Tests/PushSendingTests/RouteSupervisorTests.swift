@@ -1,11 +1,12 @@
-import Providers
 import FoundationEssentials
 import Logging
 import Messaging
+import Providers
 import PushProtocol
-@testable import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
+@testable import PushSending
 
 @Suite(.timeLimit(.minutes(2))) struct RouteSupervisorTests {
     private let app = AppID(rawValue: "demo")!

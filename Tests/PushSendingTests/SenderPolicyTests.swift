@@ -2,8 +2,8 @@ import Logging
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
 
 struct SenderPolicyTests {
     private let policy = PushStageHandler(

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PushSending
 

@@ -1,5 +1,6 @@
 import PushProtocol
 import Testing
+
 @testable import PushSending
 
 @Suite struct TokenBucketTests {

@@ -6,8 +6,8 @@ import Logging
 import PushProtocol
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Pushctl
 

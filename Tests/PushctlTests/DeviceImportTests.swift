@@ -1,8 +1,8 @@
 import Foundation
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import TokenEncryption
 
 @testable import Pushctl

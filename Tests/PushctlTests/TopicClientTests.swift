@@ -4,8 +4,9 @@ import HTTP2
 import HTTP2Server
 import HTTPSFetch
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Pushctl
 
 /// Topic subscriptions over HTTPS, with an access token of the app's service account.

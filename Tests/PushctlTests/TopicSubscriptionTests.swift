@@ -1,5 +1,6 @@
 import PushProtocol
 import Testing
+
 @testable import Pushctl
 
 /// Both Google topic APIs (ProviderFacts.md §B.9), and the vectors G18 and G19.

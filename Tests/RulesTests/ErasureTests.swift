@@ -2,8 +2,8 @@ import Foundation
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -213,7 +213,7 @@ import Testing
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await HistoryStoreTests.fillMuch(pool)
             for pending in [
-                ErasureStore.notifications(of: Self.erin, limit: 500), ErasureStore.unsaid([UUID(), UUID()]),
+                ErasureStore.notifications(of: Self.erin, limit: 500), ErasureStore.unusedRenderings([UUID(), UUID()]),
                 "DELETE FROM rules.member WHERE app = 'test' AND user_id = 'erin-1701'",
                 "SELECT EXISTS (SELECT FROM rules.erasure WHERE erased_at >= now())",
             ] as [SQL] {

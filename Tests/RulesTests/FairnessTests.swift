@@ -6,8 +6,8 @@ import Postgres
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

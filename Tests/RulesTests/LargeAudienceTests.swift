@@ -4,8 +4,8 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DecisionLog
 @testable import Rules
@@ -82,7 +82,7 @@ import Testing
         /// Runs fan-out steps until none is due, and returns their number.
         @discardableResult func runSteps() async throws -> Int {
             var steps = 0
-            while try await teller.tellNext() { steps += 1 }
+            while try await teller.processNext() { steps += 1 }
             return steps
         }
 
@@ -140,7 +140,7 @@ import Testing
             #expect(try await explained("u-999").notificationLines == ["  no users yet: the fan-out is in progress"])
             // Half a step: decided, and not confirmed by the broker.
             fixture.bus.answer(publishesTo: .notifications, with: [.nacked])
-            #expect(try await fixture.teller.tellNext())
+            #expect(try await fixture.teller.processNext())
             let fanOuts = [Explanation.FanOut(rule: "everybody", decided: 500, leftAtMost: 1202)]
             let first = try await explained()
             #expect(first.fanOuts == fanOuts && first.traces.count == 10)
@@ -159,7 +159,7 @@ import Testing
             // The number of remaining named users is known.
             let names = (0..<1500).map { #""n-\#($0)""# }.joined(separator: ",")
             try await fixture.handleEvent("l", users: "[\(names)]", team: "none")
-            #expect(try await fixture.teller.tellNext())
+            #expect(try await fixture.teller.processNext())
             let named = try await ExplanationStore(fixture.pool).explain(.init(event: "l", limit: 10)).first
             #expect(named?.fanOuts == [Explanation.FanOut(rule: "everybody", decided: 500, leftAtMost: 1000)])
         }
@@ -187,7 +187,7 @@ import Testing
         try await withFixture { (fixture: FanOutFixture) async throws in
             try await fixture.addMembers(1200)
             try await fixture.handleEvent("a")
-            #expect(try await fixture.teller.tellNext())
+            #expect(try await fixture.teller.processNext())
             #expect(try await fixture.handleEvent("a").outbound.isEmpty)
             try await fixture.runSteps()
             #expect(try await fixture.handleEvent("a").outbound.isEmpty)
@@ -219,9 +219,9 @@ import Testing
                 fixture.clock.advance(FanOutStore.lease)
                 // The broker refuses one publish; the process continues.
                 fixture.bus.answer(publishesTo: .notifications, with: [.nacked])
-                #expect(try await fixture.teller.tellNext())
+                #expect(try await fixture.teller.processNext())
                 fixture.clock.advance(FanOutStore.lease)
-                #expect(try await fixture.teller.tellNext())
+                #expect(try await fixture.teller.processNext())
                 #expect(Set(lost).isSubset(of: Set(try fixture.ids())))
             }
             try await fixture.runSteps()
@@ -255,7 +255,7 @@ import Testing
         try await withFixture { (fixture: FanOutFixture) async throws in
             try await fixture.addMembers(1200)
             try await fixture.handleEvent("a")
-            #expect(try await fixture.teller.tellNext())
+            #expect(try await fixture.teller.processNext())
             let person = PersonKey(app: AppID(rawValue: "test")!, user: user("u-999"))
             try await fixture.pool.execute(
                 "INSERT INTO rules.erasure (person, erased_at) VALUES (\(person.digest), \(fixture.clock.now.date))")
@@ -270,7 +270,7 @@ import Testing
         try await withFixture { (fixture: FanOutFixture) async throws in
             try await fixture.addMembers(1300)
             try await fixture.handleEvent("a")
-            #expect(try await fixture.teller.tellNext())
+            #expect(try await fixture.teller.processNext())
             fixture.currentRules.put(RuleSets([try parse(Self.rules.replacing("everybody:", with: "others:"))]))
             try await fixture.runSteps()
             #expect(try fixture.ids().count == LargeAudience.step)

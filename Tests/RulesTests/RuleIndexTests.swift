@@ -1,6 +1,6 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import Yams
 
 @testable import Rules

@@ -2,8 +2,8 @@ import Foundation
 import Logging
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

@@ -3,8 +3,8 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

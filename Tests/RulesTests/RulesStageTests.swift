@@ -5,8 +5,8 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

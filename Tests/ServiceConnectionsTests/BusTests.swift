@@ -5,8 +5,8 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(2))) struct BusTests {
     @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))

@@ -1,8 +1,8 @@
 import Postgres
 import ServiceConnections
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite(.timeLimit(.minutes(2))) struct DatabaseTests {
     @Test(.enabled(if: TestDatabase.isAvailable, "needs a database: deploy/local/test starts one"))

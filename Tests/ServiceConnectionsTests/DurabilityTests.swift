@@ -1,7 +1,7 @@
 import Foundation
 import Postgres
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import ServiceConnections
 @testable import ServiceKit

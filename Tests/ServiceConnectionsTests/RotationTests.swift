@@ -2,8 +2,8 @@ import AMQP
 import Foundation
 import Logging
 import Postgres
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import ServiceConnections
 @testable import ServiceKit

@@ -1,7 +1,7 @@
 import ServiceConnections
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 /// Plaintext connections over a network need an explicit setting.
 @Suite struct TransportSecurityTests {

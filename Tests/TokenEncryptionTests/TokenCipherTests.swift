@@ -1,7 +1,7 @@
 import Foundation
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import TokenEncryption
 

@@ -9,8 +9,8 @@ import Logging
 import NIOCore
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 @testable import TokenRegistry

@@ -3,8 +3,8 @@ import HummingbirdTesting
 import Postgres
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 

@@ -1,8 +1,8 @@
 import Postgres
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 @testable import TokenRegistry

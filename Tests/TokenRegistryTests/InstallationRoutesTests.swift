@@ -4,8 +4,8 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 

@@ -5,8 +5,8 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import Yams
 
 @testable import RegistryStore

@@ -4,8 +4,8 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 @testable import TokenRegistry

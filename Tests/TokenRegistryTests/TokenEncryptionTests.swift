@@ -5,8 +5,8 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 import TokenEncryption
 
 @testable import RegistryStore

@@ -2,8 +2,8 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 

@@ -1,6 +1,6 @@
-import Providers
 import FoundationEssentials
 import HTTP2
+import Providers
 import PushSending
 import ServiceKit
 import Synchronization

@@ -1,38 +1,41 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A finding as it is kept, when it is time to decide about it.
+/// A stored finding that is due for evaluation.
 struct Evidence: Hashable, Sendable {
-    /// One notification on one device gets one word from its provider.
+    /// A provider reports on each notification and device once.
     struct Key: Hashable, Sendable {
         var notification: UUID
         var device: UUID
     }
 
     var key: Key
-    var lane: FeedbackRoute
+    var route: FeedbackRoute
     var verdict: Finding.Verdict
     var reason: String
     var goneSince: Timestamp?
     var registeredAt: Timestamp?
     var observedAt: Timestamp
-    /// On how many distinct notifications the registration was suspected, this one included. Of a FID: on how many it was
-    /// refused a day before or longer, and within a week.
+    /// The number of distinct notifications with a suspect rejection of this registration, this one included.
+    ///
+    /// For a FID: the number of its rejections between one day and seven days before this one.
     var suspicions: Int
-    /// The outcomes message that told it, and what that belonged to.
+    /// The trace of the outcomes message with this finding.
     var trace: Trace
 
-    /// Since when a registration must not have been taken again for the evidence to be about it (`push-protocols` C.3):
-    /// the provider's timestamp, else the registration that the push was addressed with.
+    /// The evidence applies to registrations up to this time only (ProviderFacts.md §C.3).
+    ///
+    /// The provider's timestamp, else the registration time in the push, else the time of the observation.
     var notRegisteredSince: Timestamp { goneSince ?? registeredAt ?? observedAt }
 
-    /// What the registry is asked to do when it is believed. A late one does no harm: it compares before it clears.
+    /// The command to the registry if the evidence is approved. It may be repeated: the registry compares the time
+    /// before it deactivates.
     var command: DeviceCommand {
         let command = DeviceCommand.Command.deactivate(
             device: key.device, notRegisteredSince: notRegisteredSince, reason: reason)
         let push = DerivedID.push(notification: key.notification, device: key.device)
         return DeviceCommand(
-            trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: lane.app, command: command)
+            trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: route.app, command: command)
     }
 }
 
@@ -40,7 +43,7 @@ extension [Evidence] {
     /// The commands of ``commandsByDevice``.
     var commands: [DeviceCommand] { commandsByDevice.map(\.command) }
 
-    /// One command for each device, the one that reaches furthest.
+    /// One command for each device, with its latest ``Evidence/notRegisteredSince``.
     var commandsByDevice: [(device: UUID, command: DeviceCommand)] {
         Dictionary(grouping: self, by: \.key.device).values
             .compactMap { $0.max { $0.notRegisteredSince < $1.notRegisteredSince } }

@@ -1,20 +1,20 @@
 import PushProtocol
 
-/// One app on one of a provider's environments: what is judged, and guarded, as one.
+/// One app in one environment of a provider. Each route has its own evaluation and guard.
 struct FeedbackRoute: Hashable, Comparable, Sendable {
     var app: AppID
     var origin: Outcomes.Origin
-    /// Absent where nobody said in which environment the push was refused.
+    /// `nil` if the outcome does not name the environment.
     var environment: ProviderEnvironment?
 
-    /// The environment in the tables and in metrics.
-    var environmentWord: String { environment?.rawValue ?? "unknown" }
+    /// The environment in tables and metrics; `unknown` for `nil`.
+    var environmentLabel: String { environment?.rawValue ?? "unknown" }
 
     static func < (a: FeedbackRoute, b: FeedbackRoute) -> Bool { a.words.lexicographicallyPrecedes(b.words) }
 
-    private var words: [String] { [app.rawValue, origin.rawValue, environmentWord] }
+    private var words: [String] { [app.rawValue, origin.rawValue, environmentLabel] }
 }
 
 extension FeedbackRoute: CustomStringConvertible {
-    var description: String { "\(app)/\(origin.rawValue)/\(environmentWord)" }
+    var description: String { "\(app)/\(origin.rawValue)/\(environmentLabel)" }
 }

@@ -1,37 +1,37 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What an outcome says about a registration, as opposed to about a message, a credential or the weather.
+/// A provider's statement about a registration, derived from an outcome.
 struct Finding: Hashable, Sendable {
     enum Verdict: String, Sendable {
-        /// The provider says that the token is gone.
+        /// The provider reports the token as gone.
         case gone
-        /// The reason may be about the token, or about our configuration: it is weighed (``SuspicionRule``).
+        /// The rejection is due to the token or to a wrong configuration. ``SuspicionRule`` decides.
         case suspect
-        /// The other environment took the push: the registration belongs there.
+        /// The app's other environment accepted the push, so the registration belongs there.
         case misplaced
-        /// The provider does not know the FID, and no registration token of the installation helped. Believed when it
-        /// comes again after a day (``SuspicionRule``).
+        /// The provider does not know the FID, and accepted no registration token of the installation.
+        /// ``SuspicionRule`` approves it after a second rejection a day or more later.
         case fidGone = "fid-gone"
-        /// The provider does not know the FID, and took a registration token of the same installation: the device is
-        /// there, and the registry suspects the FID.
+        /// The provider does not know the FID, but accepted a registration token of the same installation. The device
+        /// exists, and the registry marks the FID as suspect.
         case fidContradicted = "fid-contradicted"
     }
 
     var notification: UUID
     var device: UUID
-    var lane: FeedbackRoute
+    var route: FeedbackRoute
     var verdict: Verdict
     var reason: String
     var goneSince: Timestamp?
-    /// Where the push was accepted, of a misplaced registration.
+    /// The environment that accepted the push of a misplaced registration.
     var elsewhere: ProviderEnvironment?
     var registeredAt: Timestamp?
     var observedAt: Timestamp
-    /// The owner of an established registration; absent for a new one.
+    /// The owner of an established registration; `nil` for a new registration.
     var owner: UserHash?
 
-    /// The finding in one outcome of a batch, or `nil` where nothing is said about the registration.
+    /// Derives the finding from an outcome of `batch`; `nil` if the outcome is not about the registration.
     init?(_ outcome: Outcome, in batch: Outcomes) {
         guard let device = outcome.device else { return nil }
         switch outcome.answer {
@@ -55,23 +55,23 @@ struct Finding: Hashable, Sendable {
         }
         notification = outcome.notification
         self.device = device
-        lane = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
+        route = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
         registeredAt = outcome.registeredAt
         observedAt = outcome.at
         owner = outcome.owner
     }
 
-    /// What becomes of it as soon as it is heard of. It is kept either way.
+    /// The decision with which a finding is stored.
     enum InitialState: String, Sendable {
-        /// The registration is newer than the provider's word (`push-protocols` C.3): nothing follows.
+        /// The registration is newer than the provider's timestamp (ProviderFacts.md §C.3). No command follows.
         case stale
-        /// It is judged when the minute it belongs to can be seen as a whole.
+        /// Waits for evaluation, until the reports of its minute have arrived.
         case waiting
-        /// Its command goes out at once: a correction takes nothing from anybody.
+        /// Its command is published at once, because it deactivates no registration.
         case published
     }
 
-    var standing: InitialState {
+    var initialState: InitialState {
         switch verdict {
         case .misplaced, .fidContradicted: .published
         case .suspect: .waiting
@@ -82,10 +82,10 @@ struct Finding: Hashable, Sendable {
 }
 
 extension Outcomes {
-    /// Every finding of the batch, in its order.
+    /// The findings of the batch, in its order.
     var findings: [Finding] { outcomes.compactMap { Finding($0, in: self) } }
 
-    /// The commands that need no judgement: one message each, with ids that a redelivery makes again.
+    /// The commands that need no evaluation. Their ids are derived, so a redelivery repeats them.
     var corrections: [DeviceCommand] {
         findings.compactMap { finding in
             guard let command = finding.correction else { return nil }
@@ -97,7 +97,7 @@ extension Outcomes {
 }
 
 extension Finding {
-    /// The command that takes nothing from anybody, where the finding leads to one.
+    /// The command to publish without evaluation, if any.
     fileprivate var correction: DeviceCommand.Command? {
         switch verdict {
         case .misplaced: elsewhere.map { .correct(device: device, environment: $0) }

@@ -1,43 +1,49 @@
 import PushProtocol
 
-/// What a piece of evidence comes to while its lane's guard is at rest.
+/// The decision about a piece of evidence while its route's guard is at rest.
 enum Evaluation: Hashable, Sendable {
     case approve
-    /// Not enough by itself; it counts when more comes.
+    /// Not sufficient alone. Later evidence counts it.
     case keep
-    case quarantine(Doubt)
+    case quarantine(QuarantineReason)
 
-    /// Why an operator has to look.
-    enum Doubt: String, Sendable {
-        /// The lane's guard has tripped, or a sender doubted the lane when the token was refused.
-        case storm
-        /// The provider took nothing on the lane lately, so it may be the lane that is wrong.
-        case laneSilent = "lane-silent"
-        /// Nobody knows which environment refused the token.
+    /// The reason for the quarantine.
+    enum QuarantineReason: String, Sendable {
+        /// The route's guard is tripped, or a sender reported a bad-token spike at the time of the rejection.
+        case badTokenSpike = "storm"
+        /// The provider accepted no push on the route recently, so the route may be at fault.
+        case routeSilent = "lane-silent"
+        /// The environment of the rejection is unknown.
         case environmentUnknown = "environment-unknown"
-        /// It came again and again, for a reason that may be a payload's fault.
+        /// Repeated rejections with a reason that may be the payload's fault.
         case reasonUnclear = "reason-unclear"
     }
 }
 
-/// When a suspicion is believed (`push-protocols` C.4): its reason speaks of the token alone, the environment is known,
-/// the provider took other tokens on the lane meanwhile, no sender doubted the lane, and it was repeated often enough.
+/// Decides about evidence while the route's guard is at rest (ProviderFacts.md §C.4).
 ///
-/// A FID that the provider does not know is believed gone when it was refused a day before too: Apple's Firebase SDK
-/// registers FIDs that are unknown for minutes, and others that are none (decision 86).
+/// Approves a suspect rejection if all of these hold:
+/// - The reason concerns the token alone, and the environment is known.
+/// - The provider accepted other tokens on the route recently, and no sender reported a spike.
+/// - Enough distinct notifications were rejected.
 ///
-/// A reason that may be a payload's fault is never believed: what would tell it from the token's, that the identical
-/// payload was taken by others (B.7), is not known here. When it has come often enough, an operator looks.
+/// Never approves a reason that may be the payload's fault: feedback cannot see whether the provider accepted the same
+/// payload for other tokens. Quarantines it after repeated rejections.
+///
+/// Approves the end of a FID if the FID was also rejected a day or more before. Firebase's SDK for Apple platforms
+/// registers FIDs that FCM knows only minutes later, and FIDs that never become valid (decision 86).
 struct SuspicionRule: Hashable, Sendable {
-    /// Reasons that speak of the token and of nothing else. Others may be a payload's fault (`INVALID_ARGUMENT` without a
-    /// field), or a push of the wrong kind to a good token (`DeviceTokenNotForTopic`, A.9).
+    /// Reasons that concern the token alone.
+    ///
+    /// Other reasons may be the payload's fault (`INVALID_ARGUMENT` without a field), or mean a push of the wrong kind
+    /// (`DeviceTokenNotForTopic`; ProviderFacts.md §A.9).
     static let clearReasons: Set<String> = ["BadDeviceToken", "SENDER_ID_MISMATCH", "malformed-token"]
 
-    /// How many distinct notifications must have met a clear reason on a registration.
+    /// The number of distinct notifications with a clear reason that approves a registration's evidence.
     var clear: Int
-    /// How many must have met another for an operator to look.
+    /// The number of distinct notifications with another reason that quarantines it.
     var unclear: Int
-    /// How long before the suspicion the lane's last acceptance may lie.
+    /// The maximum time from the route's last acceptance to the rejection.
     var healthyWithin: Duration
 
     init(clear: Int = 1, unclear: Int = 3, healthyWithin: Duration = .seconds(3600)) {
@@ -47,23 +53,25 @@ struct SuspicionRule: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - acceptedAt: when the provider last took a push on the lane, as far as is known.
-    ///   - storms: when senders doubted the lane.
-    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [RouteHealth.BadTokenSpike]) -> Evaluation {
+    ///   - acceptedAt: The provider's last known acceptance on the route.
+    ///   - storms: The bad-token spikes that senders reported for the route.
+    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, reportedSpikes: [RouteHealth.BadTokenSpike])
+        -> Evaluation
+    {
         switch evidence.verdict {
         case .gone, .misplaced, .fidContradicted: return .approve
         case .fidGone: return evidence.suspicions > 0 ? .approve : .keep
         case .suspect:
-            if storms.contains(where: { $0.since <= evidence.observedAt && evidence.observedAt <= $0.until }) {
-                return .quarantine(.storm)
+            if reportedSpikes.contains(where: { $0.since <= evidence.observedAt && evidence.observedAt <= $0.until }) {
+                return .quarantine(.badTokenSpike)
             }
             guard Self.clearReasons.contains(evidence.reason) else {
                 return evidence.suspicions >= unclear ? .quarantine(.reasonUnclear) : .keep
             }
             guard evidence.suspicions >= clear else { return .keep }
-            guard evidence.lane.environment != nil else { return .quarantine(.environmentUnknown) }
+            guard evidence.route.environment != nil else { return .quarantine(.environmentUnknown) }
             guard let acceptedAt, evidence.observedAt - acceptedAt <= healthyWithin else {
-                return .quarantine(.laneSilent)
+                return .quarantine(.routeSilent)
             }
             return .approve
         }

@@ -5,10 +5,11 @@ import Messaging
 import PushProtocol
 import ServiceKit
 
-/// Publishes the commands of approved evidence, and marks what the broker has confirmed. What it dies over is published
-/// again: the same command under the same id, which the registry finds done.
+/// Publishes the commands of approved evidence and marks confirmed ones as published.
+///
+/// After a crash, the next process publishes unconfirmed commands again under the same ids.
 struct CommandPublisher: Sendable {
-    /// How long one process has for what it claimed.
+    /// The time for which a process claims evidence.
     static let lease = Duration.seconds(30)
 
     private let service: String
@@ -28,7 +29,7 @@ struct CommandPublisher: Sendable {
         self.logger = logger
     }
 
-    /// Publishes all that is due.
+    /// Publishes the commands of all due evidence.
     func publishDue() async throws {
         while true {
             let (evidence, dead) = try await store.claim(now: try await now(), lease: Self.lease)
@@ -56,16 +57,16 @@ struct CommandPublisher: Sendable {
                     if case .deactivate(let device, _, _) = command.command { refused[device] = "\(code) \(text)" }
                 case .returned(let code, let text):
                     logger.error(
-                        "A command reaches no queue and is published again: apply the topology, or check its permissions",
+                        "Command is unroutable; publishing it again. Apply the topology, or check its permissions",
                         metadata: [LogKey.routingKey: "\(command.routingKey)", LogKey.reason: "\(code) \(text)"])
                 }
             }
             try await store.markPublished(evidence.filter { confirmed.contains($0.key.device) }, now: try await now())
-            let buried = evidence.compactMap { one in
+            let unpublished = evidence.compactMap { one in
                 refused[one.key.device].map { DeadEvidence(one, detail: $0) }
             }
-            try await store.bury(buried, because: DeadEvidence.unpublishable)
-            buried.report(because: DeadEvidence.unpublishable, logger: logger)
+            try await store.markDead(unpublished, because: DeadEvidence.unpublishable)
+            unpublished.report(because: DeadEvidence.unpublishable, logger: logger)
             let isSettled = confirmed.count + refused.count == evidence.commandsByDevice.count
             guard isSettled, evidence.count + dead.count == EvaluationStore.batch else { return }
         }

@@ -2,40 +2,40 @@ import Metrics
 import PushProtocol
 import Synchronization
 
-/// What feedback counts, beside what every stage does:
+/// Feedback's own metrics:
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
-/// | `heliograph_feedback_evidence_total` | counter | app, provider, environment, decision | evidence by what was decided |
-/// | `heliograph_feedback_guard_tripped` | gauge | app, provider, environment | 1 while everything is quarantined |
-/// | `heliograph_feedback_quarantined` | gauge | app | registrations that an operator has to look at |
+/// | `heliograph_feedback_evidence_total` | counter | app, provider, environment, decision | evidence by decision |
+/// | `heliograph_feedback_guard_tripped` | gauge | app, provider, environment | 1 while the guard is tripped |
+/// | `heliograph_feedback_quarantined` | gauge | app | registrations in quarantine |
 final class EvaluatorMetrics: Sendable {
     private let quarantined = Mutex<[AppID: Gauge]>([:])
 
     init() {}
 
     func count(_ report: RouteReport) {
-        let lane = Self.dimensions(report.lane)
+        let route = Self.dimensions(report.route)
         for (decision, count) in report.decided where count > 0 {
-            Counter(label: "heliograph_feedback_evidence_total", dimensions: lane + [("decision", decision)])
+            Counter(label: "heliograph_feedback_evidence_total", dimensions: route + [("decision", decision)])
                 .increment(by: count)
         }
         let isTripped = report.after != .atRest
-        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: lane).record(isTripped ? 1 : 0)
+        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: route).record(isTripped ? 1 : 0)
     }
 
-    /// Tells that a guard is at rest which another process has put there.
-    func tellRest(of lane: FeedbackRoute) {
-        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: Self.dimensions(lane)).record(0)
+    /// Records that another process has reset the guard of `lane`.
+    func recordReset(of route: FeedbackRoute) {
+        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: Self.dimensions(route)).record(0)
     }
 
-    private static func dimensions(_ lane: FeedbackRoute) -> [(String, String)] {
+    private static func dimensions(_ route: FeedbackRoute) -> [(String, String)] {
         [
-            ("app", lane.app.rawValue), ("provider", lane.origin.rawValue), ("environment", lane.environmentWord),
+            ("app", route.app.rawValue), ("provider", route.origin.rawValue), ("environment", route.environmentLabel),
         ]
     }
 
-    /// Tells how many registrations are quarantined; an app that has none any more is told as 0.
+    /// Records the quarantined registrations of each app; 0 for an app that no longer has any.
     func record(quarantined counts: [AppID: Int]) {
         quarantined.withLock { gauges in
             for app in counts.keys where gauges[app] == nil {

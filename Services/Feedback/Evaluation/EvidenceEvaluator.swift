@@ -5,18 +5,19 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Decides about evidence when its time has come, and has the commands that follow published. Any number of processes
-/// may judge: each lane is judged by one at a time. Runs until graceful shutdown.
+/// Evaluates due evidence and publishes the commands of approved evidence, until graceful shutdown.
+///
+/// Any number of processes may run it. A database lock gives each route to one process at a time.
 struct EvidenceEvaluator: Service {
-    /// How often it looks.
+    /// The pause between rounds.
     static let pace = Duration.seconds(1)
-    /// How long it is remembered how lanes fared: twice the day that tells what is usual.
-    static let memory = Duration.seconds(2 * 86_400)
-    /// How long it is remembered what was erased: longer than pushes are under way.
-    static let erasureMemory = Duration.seconds(30 * 86_400)
-    /// Between looks at what is only told or tidied, in rounds.
-    private static let roundsBetweenFigures = 10
-    private static let roundsBetweenTidying = 3600
+    /// The retention of route health reports: twice the day from which the normal share is computed.
+    static let routeHealthRetention = Duration.seconds(2 * 86_400)
+    /// The retention of erasures, which exceeds the lifetime of any push.
+    static let erasureRetention = Duration.seconds(30 * 86_400)
+    /// Rounds between updates of gauges, and between deletions of old rows.
+    private static let roundsBetweenGauges = 10
+    private static let roundsBetweenDeletions = 3600
 
     private let store: EvaluationStore
     private let retention: Duration
@@ -27,7 +28,7 @@ struct EvidenceEvaluator: Service {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - retention: How long evidence is kept after it was decided about.
+    ///   - retention: The retention of evidence after its decision.
     ///   - now: The time that all processes share (``DatabaseClock``).
     init(
         store: EvaluationStore, retention: Duration, publisher: CommandPublisher,
@@ -40,32 +41,34 @@ struct EvidenceEvaluator: Service {
         self.logger = logger
     }
 
-    /// What readiness tells: which lanes' evidence is quarantined.
+    /// The readiness condition: degraded while a guard is tripped, with the names of its routes.
     var condition: Readiness.State { tripped.condition }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var round = 0
-            var isTidying = false
-            var trouble: String?
+            var hasMoreToDelete = false
+            var lastFailure: String?
             while !Task.isCancelled {
                 do {
                     let failure = try await failureOfLane()
-                    if round.isMultiple(of: Self.roundsBetweenFigures) {
+                    if round.isMultiple(of: Self.roundsBetweenGauges) {
                         metrics.record(quarantined: try await store.quarantined())
                     }
-                    if isTidying || round.isMultiple(of: Self.roundsBetweenTidying) { isTidying = try await tidy() }
+                    if hasMoreToDelete || round.isMultiple(of: Self.roundsBetweenDeletions) {
+                        hasMoreToDelete = try await deleteOldRows()
+                    }
                     round += 1
                     if let failure { throw failure }
-                    if trouble != nil { logger.notice("Evidence is judged again") }
-                    trouble = nil
+                    if lastFailure != nil { logger.notice("Evaluating evidence again") }
+                    lastFailure = nil
                 } catch is CancellationError {
                     return
                 } catch {
-                    if trouble == nil, !Task.isCancelled {
-                        logger.warning("Evidence cannot be judged now; it waits", metadata: [LogKey.error: "\(error)"])
+                    if lastFailure == nil, !Task.isCancelled {
+                        logger.warning("Evaluating evidence failed; retrying", metadata: [LogKey.error: "\(error)"])
                     }
-                    trouble = "\(error)"
+                    lastFailure = "\(error)"
                 }
                 // Cancelled: shutting down.
                 guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
@@ -73,61 +76,63 @@ struct EvidenceEvaluator: Service {
         }
     }
 
-    /// Forgets a little of what is old; tells whether there may be more. Judgements never wait for it for long.
-    func tidy() async throws -> Bool {
+    /// Deletes one batch of old rows, so that evaluation is not delayed.
+    ///
+    /// - Returns: Whether more old evidence may remain.
+    func deleteOldRows() async throws -> Bool {
         let now = try await now()
-        try await store.forgetPulses(before: now - Self.memory)
-        try await store.forgetErasures(before: now - Self.erasureMemory)
-        return try await store.forgetEvidence(before: now - retention)
+        try await store.deleteRouteHealth(before: now - Self.routeHealthRetention)
+        try await store.deleteErasures(before: now - Self.erasureRetention)
+        return try await store.deleteEvidence(before: now - retention)
     }
 
-    /// Looks once at every lane and publishes the commands of approved evidence. A lane that fails stops no other lane.
+    /// Evaluates every route once and publishes the commands of approved evidence. A failing route stops no other.
     ///
-    /// - Throws: the first failure, after all lanes and the publisher had their turn; an outage of the database at once.
+    /// - Throws: The first failure of a route, after all routes and the publisher ran; a database outage at once.
     func evaluate() async throws {
-        let (lanes, dead) = try await store.lanes()
+        let (routes, dead) = try await store.routes()
         dead.report(because: DeadEvidence.unreadable, logger: logger)
-        for lane in tripped.forget(allBut: lanes) { metrics.tellRest(of: lane) }
+        for route in tripped.forget(allBut: routes) { metrics.recordReset(of: route) }
         var failure: (any Error)?
-        for lane in lanes {
+        for route in routes {
             do {
-                try await evaluate(lane)
+                try await evaluate(route)
             } catch let error where error.stopsEverything {
                 throw error
             } catch {
-                failure = failure ?? LaneFailure(lane: lane, underlying: error)
+                failure = failure ?? RouteFailure(route: route, underlying: error)
             }
         }
         try await publisher.publishDue()
         if let failure { throw failure }
     }
 
-    private func evaluate(_ lane: FeedbackRoute) async throws {
-        while let report = try await store.evaluate(lane, now: try await now()) {
+    private func evaluate(_ route: FeedbackRoute) async throws {
+        while let report = try await store.evaluate(route, now: try await now()) {
             report.dead.report(because: DeadEvidence.unreadable, logger: logger)
             logger.report(report)
             metrics.count(report)
-            tripped.set(report.after, of: lane)
+            tripped.set(report.after, of: route)
             guard report.hasMore else { return }
         }
     }
 
-    /// Judges as ``judge()`` does. Returns the failure of a lane, so that metrics and deletions of the round still run.
-    private func failureOfLane() async throws -> LaneFailure? {
-        do { try await evaluate() } catch let failure as LaneFailure { return failure }
+    /// Calls ``evaluate()``. Returns a route's failure, so that the round's metrics and deletions still run.
+    private func failureOfLane() async throws -> RouteFailure? {
+        do { try await evaluate() } catch let failure as RouteFailure { return failure }
         return nil
     }
 
-    private struct LaneFailure: Error, CustomStringConvertible {
-        let lane: FeedbackRoute
+    private struct RouteFailure: Error, CustomStringConvertible {
+        let route: FeedbackRoute
         let underlying: any Error
-        var description: String { "\(lane): \(underlying)" }
+        var description: String { "\(route): \(underlying)" }
     }
 }
 
 extension Error {
-    /// Whether it concerns every lane: the database is away, or the task was cancelled. A statement that took too long
-    /// (57014) concerns one.
+    /// Whether the error concerns all routes: a database outage or cancellation. A statement timeout (SQLSTATE 57014)
+    /// concerns one route.
     fileprivate var stopsEverything: Bool {
         if self is CancellationError || Task.isCancelled { return true }
         guard let error = self as? PostgresError else { return false }
@@ -135,34 +140,34 @@ extension Error {
     }
 }
 
-/// Which guards this process knows to be tripped.
+/// The tripped guards, as this process last read them.
 final class TrippedGuards: Sendable {
-    private let lanes = Mutex<[FeedbackRoute: Timestamp]>([:])
+    private let routes = Mutex<[FeedbackRoute: Timestamp]>([:])
 
     init() {}
 
-    func set(_ state: GuardState, of lane: FeedbackRoute) {
-        lanes.withLock { lanes in
+    func set(_ state: GuardState, of route: FeedbackRoute) {
+        routes.withLock { routes in
             switch state {
-            case .atRest: lanes[lane] = nil
-            case .tripped(let since, _): lanes[lane] = since
+            case .atRest: routes[route] = nil
+            case .tripped(let since, _): routes[route] = since
             }
         }
     }
 
-    /// Forgets lanes that have nothing to judge and no tripped guard any more, and returns them.
+    /// Removes all routes but `known`, and returns the removed ones.
     func forget(allBut known: [FeedbackRoute]) -> [FeedbackRoute] {
-        lanes.withLock { lanes in
-            let gone = Set(lanes.keys).subtracting(known)
-            for lane in gone { lanes[lane] = nil }
+        routes.withLock { routes in
+            let gone = Set(routes.keys).subtracting(known)
+            for route in gone { routes[route] = nil }
             return gone.sorted()
         }
     }
 
     var condition: Readiness.State {
-        let lanes = lanes.withLock { $0 }.sorted { $0.key < $1.key }
-        guard !lanes.isEmpty else { return .holds }
-        let names = lanes.map { "\($0.key) since \(RFC3339.string(from: $0.value.date))" }.joined(separator: ", ")
-        return .degraded("invalidations are quarantined for \(names); see `pushctl feedback quarantine list`")
+        let routes = routes.withLock { $0 }.sorted { $0.key < $1.key }
+        guard !routes.isEmpty else { return .holds }
+        let names = routes.map { "\($0.key) since \(RFC3339.string(from: $0.value.date))" }.joined(separator: ", ")
+        return .degraded("evidence is quarantined for \(names); see `pushctl feedback quarantine list`")
     }
 }

@@ -3,23 +3,23 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// What one judgement of a lane came to.
+/// The result of one evaluation of a route.
 struct RouteReport: Hashable, Sendable {
-    var lane: FeedbackRoute
+    var route: FeedbackRoute
     var before: GuardState
     var after: GuardState
-    /// What tripped the guard, or keeps it so; `nil` where it is a sender's word.
-    var storm: Storm?
-    /// How many pieces of evidence got which decision.
+    /// The spike that trips the guard or keeps it tripped; `nil` without one, or if a sender reported it.
+    var spike: ObservedSpike?
+    /// The number of pieces of evidence by decision.
     var decided: [String: Int] = [:]
-    /// Evidence that was set aside, since it cannot be read.
+    /// Evidence that cannot be decoded and was marked dead.
     var dead: [DeadEvidence] = []
-    /// Whether there is more to judge at once.
+    /// Whether more evidence is due now.
     var hasMore = false
 }
 
 extension [DeadEvidence] {
-    /// Counts each row that was set aside, and logs one line for it.
+    /// Counts and logs each dead row.
     func report(because reason: String, logger: Logger) {
         for row in self {
             let key = "\(row.key.notification)/\(row.key.device)".lowercased()
@@ -30,29 +30,29 @@ extension [DeadEvidence] {
 }
 
 extension Logger {
-    /// One line when a guard trips, and one when it is at rest again.
+    /// Logs a change of the guard's state.
     func report(_ report: RouteReport) {
-        let lane: Metadata = [
-            LogKey.app: "\(report.lane.app)", LogKey.provider: "\(report.lane.origin.rawValue)",
-            LogKey.environment: "\(report.lane.environmentWord)",
+        let route: Metadata = [
+            LogKey.app: "\(report.route.app)", LogKey.provider: "\(report.route.origin.rawValue)",
+            LogKey.environment: "\(report.route.environmentLabel)",
         ]
         switch (report.before, report.after) {
         case (.atRest, .tripped(_, let until)):
             let held: Metadata = ["until": "\(RFC3339.string(from: until.date))"]
-            if let storm = report.storm {
+            if let spike = report.spike {
                 error(
-                    "Far more tokens are refused than usual: nothing is deactivated, everything is quarantined; see `pushctl feedback quarantine list`",
-                    metadata: lane.merging(held) { $1 }.merging([
-                        "registrations": "\(storm.registrations)", "refused": "\(storm.refused)",
-                        "answered": "\(storm.answered)",
+                    "Bad-token spike on a route; all its evidence is quarantined and no token is deactivated. See `pushctl feedback quarantine list`",
+                    metadata: route.merging(held) { $1 }.merging([
+                        "registrations": "\(spike.registrations)", "refused": "\(spike.refused)",
+                        "answered": "\(spike.answered)",
                     ]) { $1 })
             } else {
                 error(
-                    "A sender has halted its lane, as too many tokens were refused on it at once: nothing is deactivated, everything is quarantined; see `pushctl feedback quarantine list`",
-                    metadata: lane.merging(held) { $1 })
+                    "A sender reported a bad-token spike on its route; all its evidence is quarantined and no token is deactivated. See `pushctl feedback quarantine list`",
+                    metadata: route.merging(held) { $1 })
             }
         case (.tripped, .atRest):
-            notice("The share of refused tokens is normal again: evidence is believed", metadata: lane)
+            notice("Bad-token spike is over; evaluating the route's evidence again", metadata: route)
         case (.atRest, .atRest), (.tripped, .tripped): break
         }
     }

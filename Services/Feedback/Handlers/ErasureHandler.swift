@@ -4,7 +4,7 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Forgets what was said about registrations whose users asked to be forgotten.
+/// Deletes the evidence about registrations of erased users.
 struct ErasureHandler: StageHandler {
     private let store: ErasureStore
 
@@ -18,7 +18,7 @@ struct ErasureHandler: StageHandler {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_feedback_erased_evidence_total` | counter | | evidence that went because its user asked to be forgotten |
+    /// | `heliograph_feedback_erased_evidence_total` | counter | | deleted evidence of erased users |
     func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
         let erasures = batch.map(\.message).compactMap(ErasureStore.Erasure.init)
         let count = try await Outage.ofDatabase { try await store.erase(erasures) }
@@ -28,10 +28,10 @@ struct ErasureHandler: StageHandler {
 }
 
 extension ErasureStore.Erasure {
-    /// `nil` for what is no erasure of a registration.
+    /// `nil` if the event is not the erasure of a registration.
     init?(_ event: DeviceEvent) {
         guard event.change == .erased, let device = event.device?.id else { return nil }
-        // What an earlier registry erased revokes nothing: then its own time counts.
+        // Older registries send no `revokes`; the event's time replaces it.
         self.init(device: device, revokes: event.revokes ?? event.at, at: event.at)
     }
 }

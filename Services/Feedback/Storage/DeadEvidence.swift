@@ -2,19 +2,19 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Evidence that was set aside, since it cannot be read or its command cannot be published.
+/// Evidence that was marked dead: its row cannot be decoded, or its command cannot be published.
 struct DeadEvidence: Hashable, Sendable {
     var key: Evidence.Key
     var app: String
-    /// Which column or member is at fault; without its value.
+    /// The faulty column or member, without its value.
     var detail: String
 
-    /// A stored row holds a value that cannot be read.
+    /// The stored row cannot be decoded.
     static let unreadable = "row-unreadable"
-    /// The broker can never take the command.
+    /// The broker always rejects the command.
     static let unpublishable = "row-unpublishable"
 
-    /// Reads the key and the app of a row that ``Evidence/init(_:)`` refused.
+    /// Reads the key and app of a row that ``Evidence/init(_:)`` cannot decode.
     init(_ row: PostgresRow, _ error: PostgresError) throws(PostgresError) {
         key = Evidence.Key(
             notification: try row.decode(UUID.self, at: "notification_id"),
@@ -25,12 +25,12 @@ struct DeadEvidence: Hashable, Sendable {
 
     init(_ evidence: Evidence, detail: String) {
         key = evidence.key
-        app = evidence.lane.app.rawValue
+        app = evidence.route.app.rawValue
         self.detail = detail
     }
 
-    /// Marks rows, so that no poller looks at them any more.
-    static func burial(of keys: [Evidence.Key], because reason: String) -> SQL {
+    /// Marks rows as dead. Workers skip them.
+    static func markingDead(of keys: [Evidence.Key], because reason: String) -> SQL {
         """
         UPDATE feedback.evidence e SET dead_at = clock_timestamp(), dead_reason = \(reason)
         FROM unnest(\(keys.map(\.notification))::uuid[], \(keys.map(\.device))::uuid[])
@@ -41,7 +41,7 @@ struct DeadEvidence: Hashable, Sendable {
 }
 
 extension [PostgresRow] {
-    /// Reads rows of evidence, and keeps apart the ones that cannot be read.
+    /// Decodes rows of evidence, and separates the ones that cannot be decoded.
     func evidence() throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
         var readable: [Evidence] = []
         var dead: [DeadEvidence] = []

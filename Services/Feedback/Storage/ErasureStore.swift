@@ -2,35 +2,35 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Registrations that were erased, and what was said about them.
+/// Deletes the evidence about erased registrations and blocks later evidence about them.
 struct ErasureStore: Sendable {
     private let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
 
-    /// A registration that was erased: every one of the device up to `revokes`.
+    /// An erasure. It covers all registrations of the device up to `revokes`.
     struct Erasure: Hashable, Sendable {
         var device: UUID
         var revokes: Timestamp
         var at: Timestamp
     }
 
-    /// Deletes all evidence about these registrations, whatever was decided about it, and remembers them, so that none is
-    /// kept that comes later. Doing it again does nothing.
+    /// Deletes all evidence about these registrations, with any decision. Records the erasures, so that later evidence
+    /// is not stored. Repeating an erasure has no effect.
     ///
-    /// - Returns: how many pieces of evidence there were.
+    /// - Returns: The number of deleted pieces of evidence.
     @discardableResult
     func erase(_ erasures: [Erasure]) async throws -> Int {
         guard !erasures.isEmpty else { return 0 }
         return try await database.transaction { transaction in
-            // Evidence that is being kept is there first, or is not kept.
-            try await transaction.execute(Self.alone)
-            try await transaction.execute(Self.remembrance(of: erasures))
+            // Concurrent inserts of evidence end before the deletion, or see the erasure.
+            try await transaction.execute(Self.exclusiveLock)
+            try await transaction.execute(Self.erasureUpsert(of: erasures))
             return try await transaction.execute(Self.deletion(erasures))
         }
     }
 
-    private static func remembrance(of erasures: [Erasure]) -> SQL {
+    private static func erasureUpsert(of erasures: [Erasure]) -> SQL {
         """
         INSERT INTO feedback.erasure AS e (device_id, revokes, erased_at)
         SELECT device_id, max(revokes), max(erased_at) FROM \(table(erasures)) GROUP BY device_id ORDER BY device_id
@@ -56,13 +56,14 @@ struct ErasureStore: Sendable {
         """
     }
 
-    /// Until the transaction ends, and in a statement of its own, so that the next one sees what the other has done:
-    /// keeping evidence beside others who do, and erasing alone.
-    static let beside: SQL = "SELECT pg_advisory_xact_lock_shared(\(space)::int4, \(evidence)::int4)"
-    private static let alone: SQL = "SELECT pg_advisory_xact_lock(\(space)::int4, \(evidence)::int4)"
+    /// Advisory locks until the end of the transaction: shared for inserts of evidence, exclusive for erasures.
+    ///
+    /// Each needs its own statement, so that the next statement sees the other transaction's writes.
+    static let sharedLock: SQL = "SELECT pg_advisory_xact_lock_shared(\(space)::int4, \(evidence)::int4)"
+    private static let exclusiveLock: SQL = "SELECT pg_advisory_xact_lock(\(space)::int4, \(evidence)::int4)"
 
-    /// Of the database's advisory locks those of this service begin with it: “FEIB”.
+    /// The first key of this service's advisory locks: “FEIB”.
     private static let space = 0x4645_4942
-    /// Keeping evidence, against erasing it.
+    /// The second key: inserts of evidence against erasures.
     private static let evidence = 1
 }

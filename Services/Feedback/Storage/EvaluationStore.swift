@@ -2,10 +2,11 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The same tables, as the judge reads and writes them. Whatever is decided about a lane is decided in one transaction
-/// that holds the lane's guard, so that several processes agree.
+/// Reads and writes evidence for ``EvidenceEvaluator`` and ``CommandPublisher``.
+///
+/// Each evaluation of a route is one transaction that locks the route's guard, so that several processes agree.
 struct EvaluationStore: Sendable {
-    /// The most evidence that one transaction judges, and one claim takes.
+    /// The maximum number of rows in an evaluation and in a claim.
     static let batch = 500
 
     private let database: PostgresPool
@@ -18,9 +19,10 @@ struct EvaluationStore: Sendable {
         suspicion = suspicionRule
     }
 
-    /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them. Sets aside the
-    /// evidence of a lane that cannot be read.
-    func lanes() async throws(PostgresError) -> (lanes: [FeedbackRoute], dead: [DeadEvidence]) {
+    /// Returns the routes with waiting evidence, a tripped guard or a newly reported spike.
+    ///
+    /// Marks evidence as dead if its route cannot be decoded.
+    func routes() async throws(PostgresError) -> (routes: [FeedbackRoute], dead: [DeadEvidence]) {
         let rows = try await database.query(
             """
             SELECT app, provider, environment FROM feedback.evidence
@@ -34,19 +36,21 @@ struct EvaluationStore: Sendable {
                 WHERE g.app = p.app AND g.provider = p.provider AND g.environment = p.environment
                     AND g.told_until >= p.storm_until)
             """)
-        var lanes: [FeedbackRoute] = []
+        var routes: [FeedbackRoute] = []
         var dead: [DeadEvidence] = []
         for row in rows {
             do throws(PostgresError) {
-                lanes.append(try FeedbackRoute(row))
+                routes.append(try FeedbackRoute(row))
             } catch {
-                dead += try await bury(laneOf: row, error)
+                dead += try await markDead(routeOf: row, error)
             }
         }
-        return (lanes.sorted(), dead)
+        return (routes.sorted(), dead)
     }
 
-    private func bury(laneOf row: PostgresRow, _ error: PostgresError) async throws(PostgresError) -> [DeadEvidence] {
+    private func markDead(routeOf row: PostgresRow, _ error: PostgresError) async throws(PostgresError)
+        -> [DeadEvidence]
+    {
         let rows = try await database.query(
             """
             UPDATE feedback.evidence SET dead_at = clock_timestamp(), dead_reason = \(DeadEvidence.unreadable)
@@ -61,37 +65,39 @@ struct EvaluationStore: Sendable {
         return dead
     }
 
-    /// Judges what is due on `lane` at `now`; all that waits, while the guard is tripped.
+    /// Evaluates the evidence due on `lane` at `now`. While the guard is tripped, quarantines all waiting evidence.
     ///
-    /// - Returns: `nil` when another process has the lane in hand.
-    func evaluate(_ lane: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
+    /// - Returns: `nil` if another process has locked the route.
+    func evaluate(_ route: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
         try await database.execute(
             """
             INSERT INTO feedback.guard (app, provider, environment)
-            VALUES (\(lane.app.rawValue), \(lane.origin.rawValue), \(lane.environmentWord)) ON CONFLICT DO NOTHING
+            VALUES (\(route.app.rawValue), \(route.origin.rawValue), \(route.environmentLabel)) ON CONFLICT DO NOTHING
             """)
         return try await database.transaction(isolation: .repeatableRead) { transaction in
-            guard let before = try await transaction.guardState(of: lane) else { return nil }
-            let minutes = try await transaction.minutes(of: lane)
-            var storm = rule.storm(in: minutes, usual: 0)
-            if storm != nil {
-                let day = try await transaction.dayBefore(minutes.map(\.minute).min() ?? now, on: lane)
-                storm = rule.storm(
-                    in: minutes, usual: rule.usual(believed: day.believed, answered: day.answered))
+            guard let before = try await transaction.guardState(of: route) else { return nil }
+            let minutes = try await transaction.minutes(of: route)
+            var spike = rule.spike(in: minutes, normalShare: 0)
+            if spike != nil {
+                let day = try await transaction.dayBefore(minutes.map(\.minute).min() ?? now, on: route)
+                spike = rule.spike(
+                    in: minutes, normalShare: rule.normalShare(believed: day.believed, answered: day.answered))
             }
-            let told = try await transaction.newlyToldStorm(of: lane)
-            let after = rule.next(before, isStorm: storm != nil || told != nil, now: now)
-            var report = RouteReport(lane: lane, before: before, after: after, storm: storm)
-            if after != before || told != nil {
-                try await transaction.set(after, was: before, storm, toldUntil: told, on: lane)
+            let reportedUntil = try await transaction.newlyReportedSpike(of: route)
+            let after = rule.next(before, isSpike: spike != nil || reportedUntil != nil, now: now)
+            var report = RouteReport(route: route, before: before, after: after, spike: spike)
+            if after != before || reportedUntil != nil {
+                try await transaction.set(after, was: before, spike, reportedUntil: reportedUntil, on: route)
             }
             if case .tripped = after {
-                report.decided["quarantined"] = try await transaction.quarantineEverything(on: lane, now: now)
+                report.decided["quarantined"] = try await transaction.quarantineEverything(on: route, now: now)
             } else {
-                let (due, dead) = try await transaction.due(on: lane, now: now)
-                let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: lane)
-                let storms = due.isEmpty ? [] : try await transaction.toldStorms(on: lane)
-                let evaluated = due.map { ($0.key, suspicion.evaluate($0, acceptedAt: acceptedAt, storms: storms)) }
+                let (due, dead) = try await transaction.due(on: route, now: now)
+                let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: route)
+                let reportedSpikes = due.isEmpty ? [] : try await transaction.reportedSpikes(on: route)
+                let evaluated = due.map {
+                    ($0.key, suspicion.evaluate($0, acceptedAt: acceptedAt, reportedSpikes: reportedSpikes))
+                }
                 try await transaction.keep(evaluated, now: now)
                 for (_, evaluation) in evaluated { report.decided[evaluation.decision, default: 0] += 1 }
                 report.dead = dead
@@ -101,9 +107,9 @@ struct EvaluationStore: Sendable {
         }
     }
 
-    /// Takes approved evidence that is due, for `lease`: who does not publish it in that time leaves it to the next.
+    /// Claims due approved evidence for `lease`. Another process may claim it afterwards.
     ///
-    /// Sets aside the rows that cannot be read.
+    /// Marks rows as dead if they cannot be decoded.
     func claim(
         now: Timestamp, lease: Duration
     ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
@@ -119,17 +125,17 @@ struct EvaluationStore: Sendable {
             RETURNING e.*, 0::bigint AS suspicions
             """)
         let evidence = try rows.evidence()
-        try await bury(evidence.dead, because: DeadEvidence.unreadable)
+        try await markDead(evidence.dead, because: DeadEvidence.unreadable)
         return evidence
     }
 
-    /// Sets rows aside: no poller looks at them any more.
-    func bury(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
+    /// Marks rows as dead. Workers skip them.
+    func markDead(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
         guard !dead.isEmpty else { return }
-        try await database.execute(DeadEvidence.burial(of: dead.map(\.key), because: reason))
+        try await database.execute(DeadEvidence.markingDead(of: dead.map(\.key), because: reason))
     }
 
-    /// Writes down that the broker has the commands of these devices.
+    /// Marks the evidence as published after the broker's confirm.
     func markPublished(_ evidence: [Evidence], now: Timestamp) async throws(PostgresError) {
         try await database.execute(
             """
@@ -140,7 +146,7 @@ struct EvaluationStore: Sendable {
             """)
     }
 
-    /// How many registrations of each app are quarantined.
+    /// Returns the number of quarantined registrations of each app.
     func quarantined() async throws(PostgresError) -> [AppID: Int] {
         let rows = try await database.query(
             """
@@ -155,11 +161,12 @@ struct EvaluationStore: Sendable {
         return counts
     }
 
-    /// Forgets evidence that was decided about before `moment`, the longest known first, one batch of it: what waits for
-    /// its judgement, for its command or for an operator is never forgotten.
+    /// Deletes one batch of evidence that was decided before `moment`, oldest first.
     ///
-    /// - Returns: whether there may be more.
-    func forgetEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
+    /// Keeps waiting, approved and quarantined evidence.
+    ///
+    /// - Returns: Whether more may remain.
+    func deleteEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
         try await database.execute(
             """
             DELETE FROM feedback.evidence WHERE (notification_id, device_id) IN (
@@ -170,13 +177,13 @@ struct EvaluationStore: Sendable {
             """) == Self.batch
     }
 
-    /// Forgets which registrations were heard to be erased before `moment`.
-    func forgetErasures(before moment: Timestamp) async throws(PostgresError) {
+    /// Deletes the erasures that were recorded before `moment`.
+    func deleteErasures(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.erasure WHERE noted_at < \(moment.date)")
     }
 
-    /// Forgets how lanes fared before `moment`.
-    func forgetPulses(before moment: Timestamp) async throws(PostgresError) {
+    /// Deletes route health reports of minutes before `moment`.
+    func deleteRouteHealth(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")
     }
 }
@@ -195,7 +202,7 @@ extension Evaluation {
     var detail: String? {
         switch self {
         case .approve, .keep: nil
-        case .quarantine(let doubt): doubt.rawValue
+        case .quarantine(let reason): reason.rawValue
         }
     }
 }

@@ -2,15 +2,15 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The statements of one judgement, each on one lane.
+/// The statements of one route's evaluation.
 extension PostgresTransaction {
-    /// The lane's guard, locked; `nil` when somebody else has it.
-    func guardState(of lane: FeedbackRoute) async throws(PostgresError) -> GuardState? {
+    /// Locks and reads the route's guard; `nil` if another process holds the lock.
+    func guardState(of route: FeedbackRoute) async throws(PostgresError) -> GuardState? {
         let rows = try await query(
             """
             SELECT tripped_at, held_until FROM feedback.guard
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord)
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel)
             FOR UPDATE SKIP LOCKED
             """)
         guard let row = rows.first else { return nil }
@@ -20,40 +20,42 @@ extension PostgresTransaction {
         return .tripped(since: Timestamp(since), until: Timestamp(until))
     }
 
-    /// Keeps the figures of the storm before only while the guard has been tripped ever since.
+    /// Writes the guard's state. Without new counts, keeps the former spike's counts while the guard stays tripped.
     func set(
-        _ state: GuardState, was before: GuardState, _ storm: Storm?, toldUntil: Timestamp?, on lane: FeedbackRoute
+        _ state: GuardState, was before: GuardState, _ spike: ObservedSpike?, reportedUntil: Timestamp?,
+        on route: FeedbackRoute
     ) async throws(PostgresError) {
         var moments: (since: Date?, until: Date?)
         if case .tripped(let since, let until) = state { moments = (since.date, until.date) }
         try await execute(
             """
             UPDATE feedback.guard SET tripped_at = \(moments.since), held_until = \(moments.until),
-                told_until = greatest(told_until, \(toldUntil?.date)::timestamptz),
+                told_until = greatest(told_until, \(reportedUntil?.date)::timestamptz),
                 refused = coalesce(
-                    \((storm?.refused).map(Int64.init)), CASE WHEN \(before != .atRest) THEN refused END),
+                    \((spike?.refused).map(Int64.init)), CASE WHEN \(before != .atRest) THEN refused END),
                 answered = coalesce(
-                    \((storm?.answered).map(Int64.init)), CASE WHEN \(before != .atRest) THEN answered END)
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord)
+                    \((spike?.answered).map(Int64.init)), CASE WHEN \(before != .atRest) THEN answered END)
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel)
             """)
     }
 
-    /// The minutes of the evidence that waits on the lane, and the minute before. A person counts in the first minute in
-    /// which an established registration of theirs was refused. New registrations, released and discarded evidence are
-    /// no part of a storm.
-    func minutes(of lane: FeedbackRoute) async throws(PostgresError) -> [RouteMinute] {
+    /// Counts rejections and answers by minute, from the minute before the oldest waiting evidence.
+    ///
+    /// A user counts in the first minute with a rejection of an established registration. Excludes new registrations,
+    /// and released and discarded evidence.
+    func minutes(of route: FeedbackRoute) async throws(PostgresError) -> [RouteMinute] {
         let rows = try await query(
             """
             WITH start AS (
                 SELECT date_trunc('minute', min(observed_at)) - interval '1 minute' AS at FROM feedback.evidence
-                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                    AND environment = \(lane.environmentWord) AND decision = 'waiting'
+                WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                    AND environment = \(route.environmentLabel) AND decision = 'waiting'
                     AND dead_at IS NULL
             ), refusal AS (
                 SELECT owner, date_trunc('minute', observed_at) AS minute FROM feedback.evidence, start
-                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                    AND environment = \(lane.environmentWord) AND observed_at >= start.at
+                WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                    AND environment = \(route.environmentLabel) AND observed_at >= start.at
                     AND owner IS NOT NULL AND finding IN ('gone', 'suspect', 'fid-gone') AND (decision IN ('waiting', 'kept', 'quarantined')
                         OR decision IN ('approved', 'published') AND detail IS NULL)
             ), refused AS (
@@ -63,8 +65,8 @@ extension PostgresTransaction {
                 FROM (SELECT min(minute) AS minute FROM refusal GROUP BY owner) AS person GROUP BY minute
             ), answer AS (
                 SELECT minute, sum(answered)::bigint AS answered FROM feedback.pulse, start
-                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                    AND environment = \(lane.environmentWord) AND minute >= start.at
+                WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                    AND environment = \(route.environmentLabel) AND minute >= start.at
                 GROUP BY minute
             )
             SELECT minute, coalesce(registrations, 0) AS registrations, coalesce(refused, 0) AS refused,
@@ -83,24 +85,25 @@ extension PostgresTransaction {
         return minutes
     }
 
-    /// What the day before tells about what is usual on the lane: refusals that were believed, of so many answers. What
-    /// went through the quarantine counts as nothing usual.
-    func dayBefore(_ moment: Timestamp, on lane: FeedbackRoute) async throws(PostgresError) -> (
+    /// Counts the approved rejections and the answers on the route in the day before `moment`.
+    ///
+    /// Excludes evidence that an operator released from quarantine.
+    func dayBefore(_ moment: Timestamp, on route: FeedbackRoute) async throws(PostgresError) -> (
         believed: Int, answered: Int
     ) {
         let rows = try await query(
             """
             SELECT (
                 SELECT count(*) FROM feedback.evidence
-                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                    AND environment = \(lane.environmentWord)
+                WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                    AND environment = \(route.environmentLabel)
                     AND owner IS NOT NULL AND finding IN ('gone', 'suspect', 'fid-gone')
                     AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)
                     AND decision IN ('approved', 'published') AND detail IS NULL
             ) AS believed, (
                 SELECT coalesce(sum(answered), 0)::bigint FROM feedback.pulse
-                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                    AND environment = \(lane.environmentWord)
+                WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                    AND environment = \(route.environmentLabel)
                     AND minute >= \((moment + .seconds(-86_400)).date) AND minute < \(moment.date)
             ) AS answered
             """)
@@ -110,21 +113,21 @@ extension PostgresTransaction {
         )
     }
 
-    /// Returns how many were quarantined.
-    func quarantineEverything(on lane: FeedbackRoute, now: Timestamp) async throws(PostgresError) -> Int {
+    /// Quarantines all waiting evidence of the route. Returns the number of rows.
+    func quarantineEverything(on route: FeedbackRoute, now: Timestamp) async throws(PostgresError) -> Int {
         try await execute(
             """
             UPDATE feedback.evidence
-            SET decision = 'quarantined', detail = \(Evaluation.Doubt.storm.rawValue), decided_at = \(now.date),
+            SET decision = 'quarantined', detail = \(Evaluation.QuarantineReason.badTokenSpike.rawValue), decided_at = \(now.date),
                 due_at = NULL
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord) AND decision = 'waiting' AND dead_at IS NULL
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel) AND decision = 'waiting' AND dead_at IS NULL
             """)
     }
 
-    /// The evidence that is due on the lane, at most a batch. Sets aside the rows that cannot be read.
+    /// Reads up to one batch of due evidence of the route. Marks rows as dead if they cannot be decoded.
     func due(
-        on lane: FeedbackRoute, now: Timestamp
+        on route: FeedbackRoute, now: Timestamp
     ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
         let rows = try await query(
             """
@@ -138,61 +141,61 @@ extension PostgresTransaction {
                     AND s.observed_at BETWEEN e.observed_at - interval '7 days' AND e.observed_at - interval '1 day'
             ) ELSE 0 END AS suspicions
             FROM feedback.evidence e
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord) AND decision = 'waiting' AND due_at <= \(now.date)
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel) AND decision = 'waiting' AND due_at <= \(now.date)
                 AND dead_at IS NULL
             ORDER BY due_at LIMIT \(EvaluationStore.batch)
             """)
         let evidence = try rows.evidence()
         if !evidence.dead.isEmpty {
-            try await execute(DeadEvidence.burial(of: evidence.dead.map(\.key), because: DeadEvidence.unreadable))
+            try await execute(DeadEvidence.markingDead(of: evidence.dead.map(\.key), because: DeadEvidence.unreadable))
         }
         return evidence
     }
 
-    /// When the provider last took a push on the lane, as far as a sender told it.
-    func lastAcceptance(on lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
+    /// The time of the provider's last acceptance on the route that a sender reported.
+    func lastAcceptance(on route: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
         try await query(
             """
             SELECT max(accepted_at) FROM feedback.pulse
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord)
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel)
             """
         ).single(Date?.self).map(Timestamp.init)
     }
 
-    /// Until when a sender has doubted the lane; `nil` where none has since the guard was last told.
-    func newlyToldStorm(of lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
+    /// The end of the latest reported spike; `nil` if the guard has already handled it.
+    func newlyReportedSpike(of route: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
         try await query(
             """
             SELECT max(p.storm_until) FROM feedback.pulse p JOIN feedback.guard g USING (app, provider, environment)
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord)
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel)
                 AND p.storm_until > coalesce(g.told_until, '-infinity')
             """
         ).single(Date?.self).map(Timestamp.init)
     }
 
-    /// When senders doubted the lane, as far as is remembered.
-    func toldStorms(on lane: FeedbackRoute) async throws(PostgresError) -> [RouteHealth.BadTokenSpike] {
+    /// The spikes that senders reported for the route, within the retention of health reports.
+    func reportedSpikes(on route: FeedbackRoute) async throws(PostgresError) -> [RouteHealth.BadTokenSpike] {
         let rows = try await query(
             """
             SELECT storm_since, max(storm_until) AS storm_until FROM feedback.pulse
-            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord) AND storm_until IS NOT NULL
+            WHERE app = \(route.app.rawValue) AND provider = \(route.origin.rawValue)
+                AND environment = \(route.environmentLabel) AND storm_until IS NOT NULL
             GROUP BY storm_since
             """)
-        var storms: [RouteHealth.BadTokenSpike] = []
+        var reportedSpikes: [RouteHealth.BadTokenSpike] = []
         for row in rows {
-            storms.append(
+            reportedSpikes.append(
                 RouteHealth.BadTokenSpike(
                     since: Timestamp(try row.decode(Date.self, at: "storm_since")),
                     until: Timestamp(try row.decode(Date.self, at: "storm_until"))))
         }
-        return storms
+        return reportedSpikes
     }
 
-    /// Writes judgements down. What is approved is due at once.
+    /// Stores the decisions. Approved evidence is due at once.
     func keep(_ evaluated: [(Evidence.Key, Evaluation)], now: Timestamp) async throws(PostgresError) {
         guard !evaluated.isEmpty else { return }
         try await execute(

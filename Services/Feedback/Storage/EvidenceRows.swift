@@ -3,7 +3,7 @@ import Postgres
 import PushProtocol
 
 extension Evidence {
-    /// Reads a row of `feedback.evidence` with its count of `suspicions`.
+    /// Decodes a row of `feedback.evidence` with the additional column `suspicions`.
     init(_ row: PostgresRow) throws(PostgresError) {
         func moment(_ column: String) throws(PostgresError) -> Timestamp? {
             try row.decode(Date?.self, at: column).map(Timestamp.init)
@@ -11,7 +11,7 @@ extension Evidence {
         key = Key(
             notification: try row.decode(UUID.self, at: "notification_id"),
             device: try row.decode(UUID.self, at: "device_id"))
-        lane = try FeedbackRoute(row)
+        route = try FeedbackRoute(row)
         guard let verdict = Finding.Verdict(rawValue: try row.decode(String.self, at: "finding")) else {
             throw PostgresError(column: "finding", expected: "a known finding")
         }
@@ -21,7 +21,7 @@ extension Evidence {
         registeredAt = try moment("registered_at")
         observedAt = Timestamp(try row.decode(Date.self, at: "observed_at"))
         suspicions = Int(try row.decode(Int64.self, at: "suspicions"))
-        // What an older release kept has no cause: its push is one.
+        // Rows of older releases have no cause; the notification replaces it.
         let cause = try row.decode(UUID?.self, at: "cause") ?? key.notification
         trace = Trace(
             id: cause, correlation: try row.decode(String?.self, at: "correlation") ?? "",
@@ -30,7 +30,7 @@ extension Evidence {
 }
 
 extension FeedbackRoute {
-    /// Reads the columns `app`, `provider` and `environment`.
+    /// Decodes the columns `app`, `provider` and `environment`.
     init(_ row: PostgresRow) throws(PostgresError) {
         guard let app = AppID(rawValue: try row.decode(String.self, at: "app")) else {
             throw PostgresError(column: "app", expected: "an app's id")
@@ -45,7 +45,7 @@ extension FeedbackRoute {
 }
 
 extension PostgresError {
-    /// A value that no build of ours has written.
+    /// A stored value that this release cannot decode.
     fileprivate init(column: String, expected: String) {
         self.init(.decoding, operation: "feedback.evidence", detail: "column “\(column)”: expected \(expected)")
     }

@@ -2,15 +2,15 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The table of what providers said against registrations, as the stage writes it.
+/// Stores findings as evidence, and the senders' route health reports.
 struct EvidenceStore: Sendable {
     private let database: PostgresPool
     private let settlingTime: Duration
     private let now: @Sendable () async throws -> Timestamp
 
     /// - Parameters:
-    ///   - settlingTime: How long evidence waits before it is judged.
-    ///   - now: The time that all processes share (``DatabaseClock``).
+    ///   - settlingTime: The time from storing evidence to its evaluation.
+    ///   - now: The time shared by all processes (``DatabaseClock``).
     init(
         _ database: PostgresPool, settlingTime: Duration, now: @escaping @Sendable () async throws -> Timestamp
     ) {
@@ -19,21 +19,22 @@ struct EvidenceStore: Sendable {
         self.now = now
     }
 
-    /// Keeps every finding once, with how its lane fares, in one transaction. What is there already stays as it is, and so
-    /// does what was decided about it; what is about a registration that was erased is not kept.
+    /// Stores findings and route health in one transaction.
+    ///
+    /// Ignores findings that are already stored and findings about erased registrations.
     func record(_ batches: [Outcomes]) async throws {
         let rows = Self.rows(of: batches)
         let pulses = Self.pulses(of: batches)
         guard !rows.isEmpty || !pulses.isEmpty else { return }
         let due = try await (now() + settlingTime).date
         try await database.transaction { transaction in
-            try await transaction.execute(ErasureStore.beside)
+            try await transaction.execute(ErasureStore.sharedLock)
             try await transaction.execute(Self.statement(rows, pulses, due: due))
         }
     }
 
     private static func statement(
-        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(lane: FeedbackRoute, pulse: RouteHealth)], due: Date
+        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(route: FeedbackRoute, pulse: RouteHealth)], due: Date
     ) -> SQL {
         let findings = rows.map(\.finding)
         return """
@@ -41,8 +42,8 @@ struct EvidenceStore: Sendable {
                 INSERT INTO feedback.pulse AS p
                     (app, provider, environment, minute, sender, answered, accepted_at, storm_since, storm_until)
                 SELECT * FROM unnest(
-                    \(pulses.map(\.lane.app.rawValue))::text[], \(pulses.map(\.lane.origin.rawValue))::text[],
-                    \(pulses.map(\.lane.environmentWord))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
+                    \(pulses.map(\.route.app.rawValue))::text[], \(pulses.map(\.route.origin.rawValue))::text[],
+                    \(pulses.map(\.route.environmentLabel))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
                     \(pulses.map(\.pulse.sender))::uuid[], \(pulses.map(\.pulse.answered))::bigint[],
                     \(pulses.map { $0.pulse.acceptedAt?.date })::timestamptz[],
                     \(pulses.map { $0.pulse.badTokenSpike?.since.date })::timestamptz[],
@@ -59,12 +60,12 @@ struct EvidenceStore: Sendable {
             SELECT n, d, a, p, e, f, r, g, t, o, s, CASE WHEN s = 'waiting' THEN \(due)::timestamptz END, c, k, w, u
             FROM unnest(
                 \(findings.map(\.notification))::uuid[], \(findings.map(\.device))::uuid[],
-                \(findings.map(\.lane.app.rawValue))::text[], \(findings.map(\.lane.origin.rawValue))::text[],
-                \(findings.map(\.lane.environmentWord))::text[], \(findings.map(\.verdict.rawValue))::text[],
+                \(findings.map(\.route.app.rawValue))::text[], \(findings.map(\.route.origin.rawValue))::text[],
+                \(findings.map(\.route.environmentLabel))::text[], \(findings.map(\.verdict.rawValue))::text[],
                 \(findings.map { $0.reason.replacing("\0", with: "") })::text[],
                 \(findings.map { $0.goneSince?.date })::timestamptz[],
                 \(findings.map { $0.registeredAt?.date })::timestamptz[],
-                \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.standing.rawValue))::text[],
+                \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.initialState.rawValue))::text[],
                 \(rows.map(\.trace.id))::uuid[], \(rows.map { $0.trace.correlation.replacing("\0", with: "") })::text[],
                 \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[],
                 \(findings.map { $0.owner?.rawValue })::bigint[]
@@ -76,7 +77,7 @@ struct EvidenceStore: Sendable {
             """
     }
 
-    /// In the order of their keys, so that two batches cannot deadlock; of two words about one push the first counts.
+    /// The findings, sorted by key so that two batches cannot deadlock. Of two findings for one key, the first counts.
     private static func rows(of batches: [Outcomes]) -> [(finding: Finding, trace: Trace)] {
         var rows: [String: (finding: Finding, trace: Trace)] = [:]
         for batch in batches {
@@ -89,34 +90,34 @@ struct EvidenceStore: Sendable {
     }
 
     private struct PulseKey: Hashable {
-        let lane: FeedbackRoute
+        let route: FeedbackRoute
         let minute: Timestamp
         let sender: UUID
     }
 
-    private static func pulses(of batches: [Outcomes]) -> [(lane: FeedbackRoute, pulse: RouteHealth)] {
+    private static func pulses(of batches: [Outcomes]) -> [(route: FeedbackRoute, pulse: RouteHealth)] {
         var latest: [PulseKey: RouteHealth] = [:]
         for batch in batches {
             guard let pulse = batch.routeHealth else { continue }
-            let lane = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
-            let key = PulseKey(lane: lane, minute: pulse.minute, sender: pulse.sender)
+            let route = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
+            let key = PulseKey(route: route, minute: pulse.minute, sender: pulse.sender)
             latest[key] = latest[key]?.merged(with: pulse) ?? pulse
         }
         return latest.sorted { a, b in
-            (a.key.lane, a.key.minute, a.key.sender.uuidString) < (b.key.lane, b.key.minute, b.key.sender.uuidString)
+            (a.key.route, a.key.minute, a.key.sender.uuidString) < (b.key.route, b.key.minute, b.key.sender.uuidString)
         }
-        .map { ($0.key.lane, $0.value) }
+        .map { ($0.key.route, $0.value) }
     }
 }
 
 extension RouteHealth {
-    /// What two words of a sender about one minute come to: the furthest of each.
+    /// Merges two reports of a sender about the same minute: the larger count, the latest times, the widest spike.
     fileprivate func merged(with other: RouteHealth) -> RouteHealth {
         var merged = self
         merged.answered = max(answered, other.answered)
         merged.acceptedAt = [acceptedAt, other.acceptedAt].compactMap { $0 }.max()
-        let storms = [badTokenSpike, other.badTokenSpike].compactMap { $0 }
-        if let since = storms.map(\.since).min(), let until = storms.map(\.until).max() {
+        let reportedSpikes = [badTokenSpike, other.badTokenSpike].compactMap { $0 }
+        if let since = reportedSpikes.map(\.since).min(), let until = reportedSpikes.map(\.until).max() {
             merged.badTokenSpike = BadTokenSpike(since: since, until: until)
         }
         return merged

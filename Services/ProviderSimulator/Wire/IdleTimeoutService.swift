@@ -1,5 +1,5 @@
-import HTTP2Server
 import HTTP2
+import HTTP2Server
 import ServiceLifecycle
 
 /// Closes connections that were idle for the configured time, with the provider's GOAWAY.

@@ -1,5 +1,5 @@
-import Providers
 import FoundationEssentials
+import Providers
 import PushProtocol
 
 /// Requests and responses of FCM topic subscriptions, for both Google APIs (ProviderFacts.md §B.9).

@@ -3,7 +3,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/inbox`: what was said to the caller, whether or not it was pushed.
+/// `/v1/inbox`: the caller's notifications, whether or not they were pushed.
 struct InboxRoutes: Sendable {
     static let usualPage = 50
     static let largestPage = 200

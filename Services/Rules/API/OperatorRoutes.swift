@@ -4,7 +4,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/operator`: what an operator or a server may ask, with an API key that is for it.
+/// `/v1/operator`: explanations and counts for operators and servers, by API key.
 struct OperatorRoutes: Sendable {
     static let usualPage = 50
 
@@ -42,7 +42,7 @@ struct OperatorRoutes: Sendable {
 
     private func moment(_ name: String, _ query: QueryParameters) throws(APIError) -> Timestamp? {
         guard let text = query[name] else { return nil }
-        // Of a plus a query makes a space.
+        // In a query `+` decodes to a space.
         guard let date = RFC3339.date(from: text.replacing(" ", with: "+")) else {
             throw .query(name, "a time such as 2026-03-31T09:00:00Z")
         }
@@ -55,9 +55,9 @@ struct OperatorRoutes: Sendable {
             throw APIError(
                 status: .notFound,
                 message: question.after == nil
-                    ? "no such event was decided about: it did not arrive, was dropped (unknown type, expired), "
+                    ? "no decision about such an event: it did not arrive, was dropped (unknown type, expired), "
                         + "is dead-lettered, or is too old"
-                    : "“after” is not the “next” of an answer about this event, or it is too old; begin anew without it"
+                    : "“after” is not the “next” of an answer about this event, or is too old; start again without it"
             )
         }
         return [
@@ -69,7 +69,7 @@ struct OperatorRoutes: Sendable {
     private func question(
         _ context: BasicRequestContext, _ query: QueryParameters
     ) throws(APIError) -> ExplanationStore.ExplanationQuery {
-        // An upstream's ids are any text; the router hands over what stands in the path, still percent-encoded.
+        // Event ids are arbitrary text. The router passes path parameters percent-encoded.
         guard let event = context.parameters.get("event")?.removingPercentEncoding,
             (1...CloudEvents.maximumNameLength).contains(event.utf8.count),
             event.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })

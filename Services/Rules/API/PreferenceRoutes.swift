@@ -2,7 +2,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/preferences`: what the caller has chosen, and what there is to choose.
+/// `/v1/preferences`: the caller's choices, and the available options.
 struct PreferenceRoutes: Sendable {
     let store: PreferenceStore
     let currentRules: CurrentRules
@@ -49,9 +49,9 @@ extension PersonKey {
 }
 
 extension Request {
-    /// Reads a JSON body; what cannot be read as that is a 400.
+    /// Reads a JSON body. Throws a 400 if the body cannot be read.
     ///
-    /// - Parameter other: another media type that is taken for JSON.
+    /// - Parameter other: another accepted media type for JSON.
     func read<Body>(
         atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws(WireError) -> Body
     ) async throws(APIError) -> Body {
@@ -65,7 +65,7 @@ extension Request {
 }
 
 extension JSONValue {
-    /// What is chosen, and what there is to choose with its effective values.
+    /// The user's choices, and all options with their effective values.
     fileprivate static func preferences(_ settings: PersonalSettings, _ defaults: AppDefaults) -> JSONValue {
         let types = defaults.types.map { name, type -> (String, JSONValue) in
             func isOn(_ channel: PersonalSettings.Channel) -> JSONValue {

@@ -2,7 +2,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/presence/{device}` and `/v1/receipts`: where the caller is looking, and what they did with what they were told.
+/// `/v1/presence/{device}` and `/v1/receipts`: open apps of the caller, and opened or dismissed notifications.
 struct PresenceRoutes: Sendable {
     let presence: PresenceStore
     let receipts: ReceiptStore
@@ -22,7 +22,7 @@ struct PresenceRoutes: Sendable {
                 guard isKept else {
                     throw APIError(
                         status: .unprocessableContent,
-                        message: "the app is open on \(PresenceStore.mostDevices) of your devices, which is the most")
+                        message: "the app is open on \(PresenceStore.mostDevices) of your devices, the maximum")
                 }
                 return .json(.ok, ["expires_at": .string(RFC3339.string(from: expiry.date))])
             }

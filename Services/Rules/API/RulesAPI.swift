@@ -6,10 +6,11 @@ import NIOCore
 import Postgres
 import PushProtocol
 
-/// Everything that rules serves over HTTP, which is what `openapi.yaml` says it is.
+/// The HTTP API of rules, as described in `openapi.yaml`.
 struct RulesAPI: Sendable {
     let pool: PostgresPool
-    /// The pool of operators' routes. It is separate, so that their statements take no connection from users and stages.
+    /// The pool of the operator routes. It is separate, so that their statements take no connection from users and
+    /// stages.
     let operators: PostgresPool
     let currentRules: CurrentRules
     let gate: BearerAuthenticator
@@ -24,7 +25,7 @@ struct RulesAPI: Sendable {
         return router
     }
 
-    /// The routes alone, without the refusals of other methods.
+    /// The routes, without the 405 routes for other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
         PreferenceRoutes(store: PreferenceStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(

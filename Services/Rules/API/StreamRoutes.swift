@@ -7,14 +7,14 @@ import PushProtocol
 import ServiceLifecycle
 import Synchronization
 
-/// `GET /v1/inbox/stream`: what comes into the caller's inbox, as it comes (server-sent events, WHATWG HTML §9.2).
+/// `GET /v1/inbox/stream`: new items of the caller's inbox as server-sent events (WHATWG HTML §9.2).
 final class StreamRoutes: Sendable {
-    /// The most streams of one person, and of all, in a process.
-    static let mostOfOne = 10
-    static let mostOfAll = 10_000
-    /// After this a client has to connect again, and so to show a token that still counts.
+    /// The maximum number of streams in a process, per user and in total.
+    static let maximumPerUser = 10
+    static let maximumStreams = 10_000
+    /// The maximum duration of a stream. The client then reconnects with a valid token.
     static let lifetime = Duration.seconds(900)
-    /// How long clients wait before they connect again, in milliseconds.
+    /// How long clients wait before they reconnect, in milliseconds.
     static let retry = 2000
 
     private let inboxFeed: InboxFeed
@@ -43,7 +43,7 @@ final class StreamRoutes: Sendable {
                     status: .ok,
                     headers: [
                         .contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store",
-                        // What proxies hold back does not come as it comes.
+                        // Disables the buffering of proxies.
                         .accelBuffering: "no",
                     ],
                     body: ResponseBody { writer in
@@ -55,25 +55,25 @@ final class StreamRoutes: Sendable {
         }
     }
 
-    /// The last event that the client has.
+    /// The position of the client's last event.
     private func place(_ request: Request) throws(APIError) -> FeedCursor? {
         guard let text = request.headers[.lastEventID], !text.isEmpty else { return nil }
         guard let place = FeedCursor(text) else {
             throw APIError(
                 status: .badRequest,
-                message: "the header Last-Event-ID is none of the ids of this stream; leave it out to begin now")
+                message: "the header Last-Event-ID is not an id of this stream; leave it out to start now")
         }
         return place
     }
 
-    /// Writes until the client is gone or too slow, its time is over, or the service shuts down.
+    /// Writes until the client disconnects or is too slow, ``lifetime`` ends, or the service shuts down.
     private func write(to writer: inout any ResponseBodyWriter, _ listener: InboxFeedStore.Listener) async {
         let end = uptime() + Self.lifetime
         var listener = listener
         var text = "retry: \(Self.retry)\n\n"
         while true {
             if !text.isEmpty {
-                // A client that is gone.
+                // The client has disconnected.
                 guard await Self.write(text, to: &writer) else { return }
             }
             guard uptime() < end else { return }
@@ -95,20 +95,20 @@ final class StreamRoutes: Sendable {
     private func event(_ news: InboxFeedStore.Item) -> String {
         let rendered = news.item.rendered
         let type = currentRules.ruleSets.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
-        // No newline is left in JSON; a value always encodes.
+        // JSON has no raw newline, and a decoded value always encodes.
         let data = String(decoding: (try? WireCoding.encode(news.item.json(type: type))) ?? [], as: UTF8.self)
         return "event: item\nid: \(news.place.text)\ndata: \(data)\n\n"
     }
 
-    /// A place for one stream, as long as there is one.
+    /// Reserves a slot for one stream. Throws a 429 or a 503 if none is free.
     private func slot(_ person: PersonKey) throws(APIError) -> StreamSlot {
         let refusal = open.withLock { open -> APIError? in
-            guard open.of[person, default: 0] < Self.mostOfOne else {
+            guard open.of[person, default: 0] < Self.maximumPerUser else {
                 return APIError(
-                    status: .tooManyRequests, message: "you have \(Self.mostOfOne) streams open; close one",
+                    status: .tooManyRequests, message: "you have \(Self.maximumPerUser) streams open; close one",
                     retryAfter: Int(Self.heartbeatSeconds))
             }
-            guard open.all < Self.mostOfAll else {
+            guard open.all < Self.maximumStreams else {
                 return APIError(status: .serviceUnavailable, message: "too many streams are open; try again later")
             }
             open.all += 1
@@ -128,7 +128,7 @@ final class StreamRoutes: Sendable {
     private static var heartbeatSeconds: Int64 { InboxFeed.heartbeat.components.seconds }
 }
 
-/// Given back once, however it ends: a response may be dropped before anything of it is written.
+/// A reserved slot, released exactly once. A response may be dropped before its body is written.
 private final class StreamSlot: Sendable {
     private let give: @Sendable () -> Void
     private let isGiven = Mutex(false)

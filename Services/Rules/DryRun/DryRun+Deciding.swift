@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension DryRun {
-    /// Decides about every recipient of an event.
+    /// Decides for every recipient of an event.
     mutating func decide(_ event: EventCase, _ now: Timestamp) {
         var event = event
         event.pendingNotifications = event.pendingNotifications.map { pending in
@@ -26,7 +26,7 @@ extension DryRun {
         let kept = Set(writes.inbox.map(\.notification))
         var rest = decided[...]
         for pending in event.pendingNotifications {
-            // One decision stands for an audience, and for all who follow something.
+            // An audience or a broadcast has one decision.
             let badges = pending.hasUnknownRecipients ? [nil] : pending.recipients.map(\.badge)
             let broadcast = pending.broadcast == nil ? nil : pending.notifications([:], unread: [:]).first
             for (decided, badge) in zip(rest.prefix(badges.count), badges) {
@@ -38,19 +38,21 @@ extension DryRun {
         }
     }
 
-    /// The badge of a person whose icon counts unread entries.
+    /// The badge of a user whose icon shows the unread count.
     func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
 
-    private mutating func keep(_ writes: DecisionWrites, _ sayings: [UUID: RenderedNotification], _ now: Timestamp) {
+    private mutating func keep(
+        _ writes: DecisionWrites, _ renderedNotifications: [UUID: RenderedNotification], _ now: Timestamp
+    ) {
         for kept in writes.inbox { unread[kept.person, default: []].append(kept) }
         for held in writes.held {
-            guard let rendered = sayings[held.rendered] else { continue }
+            guard let rendered = renderedNotifications[held.rendered] else { continue }
             waiting.append(HeldItem(held, rendered, now))
         }
         for one in writes.gathered { gather(one, now) }
     }
 
-    /// - Parameter broadcast: the message to all who follow something, where the decision is about them.
+    /// - Parameter broadcast: the broadcast message, if the decision is about a broadcast.
     mutating func tell(
         _ decided: DecisionRecord, _ rendered: RenderedNotification, badge: Int?, isKept: Bool, _ now: Timestamp,
         asBroadcast broadcast: Notification? = nil
@@ -66,7 +68,7 @@ extension DryRun {
             case .pushQuietly: pushed(quietly: true)
             case .hold, .digest, .inbox, .drop: nil
             }
-        tellings.append(
+        predictions.append(
             PredictedDecision(
                 at: now, app: decided.person.app, event: rendered.correlation, rule: decided.rule,
                 user: decided.person.user,

@@ -23,7 +23,7 @@ extension DryRun {
         }
     }
 
-    /// A person reads their inbox, all of it or one thread. A changed count of unread entries corrects the badge.
+    /// Marks a user's inbox as read, all of it or one thread. A changed unread count corrects the badge.
     private mutating func read(_ person: PersonKey, _ thread: String?, _ now: Timestamp) {
         let before = unread[person, default: []]
         let rest = before.filter { thread != nil && $0.thread != thread }
@@ -32,7 +32,7 @@ extension DryRun {
         badges[person] = min(badges[person] ?? now + BadgeStore.pause, now + BadgeStore.pause)
     }
 
-    /// Drops waiting and gathered notifications about an item that were said up to a moment.
+    /// Drops held and gathered notifications about an item whose events happened up to `moment`.
     private mutating func takeBack(_ key: ItemKey, _ moment: Timestamp, _ now: Timestamp) {
         done[key] = max(done[key] ?? moment, moment)
         let gone = waiting.filter { $0.isAbout(key) && $0.wasSaid(by: moment) }
@@ -42,7 +42,7 @@ extension DryRun {
             let gone = row.bucket.items.filter { $0.name == key.item && $0.saidAt <= moment }
             buckets[bucket]?.bucket.items.removeAll { $0.name == key.item && $0.saidAt <= moment }
             for item in gone where !item.wasSent {
-                tellings.append(
+                predictions.append(
                     PredictedDecision(
                         at: now, app: key.app, event: item.correlation, rule: row.rule, user: bucket.person.user,
                         decision: RuleDecision(answer: .drop, reason: .done)))
@@ -75,7 +75,7 @@ extension DryRun {
     }
 
     private mutating func tell(_ item: HeldItem, _ reason: RuleDecision.Cause, _ now: Timestamp) {
-        tellings.append(
+        predictions.append(
             PredictedDecision(
                 at: now, app: item.rendered.app, event: item.rendered.correlation, rule: item.rendered.rule,
                 user: item.recipient.user, decision: RuleDecision(answer: .drop, reason: reason)))

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import PushProtocol
 
-// Timed work: held notifications are judged again, digests close, badges are corrected.
+// Timed work: held notifications are decided again, digests close, badges are corrected.
 
 extension DryRun {
-    /// A held notification that was judged again.
+    /// A held notification that was decided again.
     struct Release {
         var decided: DecisionRecord
         var item: HeldItem
@@ -12,9 +12,9 @@ extension DryRun {
         var isKept: Bool
     }
 
-    /// Judges a held notification again.
+    /// Decides a held notification again.
     ///
-    /// - Returns: `nil` for a rule that is gone.
+    /// - Returns: `nil` if the rule is gone.
     mutating func release(_ item: HeldItem, _ now: Timestamp) -> Release? {
         var item = item
         guard let set = ruleSets.ruleSets[item.rendered.app], let rule = set.rule(named: item.rendered.rule) else {
@@ -35,7 +35,7 @@ extension DryRun {
         return Release(decided: decided, item: item, countsUnread: rule.how.countsUnread, isKept: kept != nil)
     }
 
-    /// Records a release. The badge is that of now, not that of when the notification was held.
+    /// Records a release. The badge has the present count, not the count from when the notification was held.
     mutating func tell(_ release: Release, _ now: Timestamp) {
         let item = release.item
         tell(
@@ -43,7 +43,7 @@ extension DryRun {
             isKept: release.isKept, now)
     }
 
-    /// Puts an item into its bucket, and plans when that closes.
+    /// Puts an item into its bucket, and plans when the bucket closes.
     mutating func gather(_ one: DecisionWrites.Gathered, _ now: Timestamp) {
         let key = BucketKey(person: one.person, bucket: one.bucket)
         var row =
@@ -68,7 +68,7 @@ extension DryRun {
         buckets[key] = row
     }
 
-    /// Closes a bucket that is due. Its summary is judged like everything that was held.
+    /// Closes a bucket that is due. Its digest is decided like a held notification.
     mutating func close(_ row: DigestStore.Row, _ now: Timestamp) {
         var row = row
         row.bucket.items.sort { ($0.from, $0.saidAt, $0.name) < ($1.from, $1.saidAt, $1.name) }
@@ -81,7 +81,7 @@ extension DryRun {
         }
         let events = Dictionary(row.bucket.items.map { ($0.notification, $0.correlation) }) { first, _ in first }
         for decided in writes.decisions {
-            tellings.append(
+            predictions.append(
                 PredictedDecision(
                     at: now, app: decided.person.app, event: events[decided.notification] ?? "-", rule: decided.rule,
                     user: decided.person.user, decision: decided.decision))
@@ -96,12 +96,12 @@ extension DryRun {
         row.bucket.plannedAt = row.closing.plannedAt
         buckets[row.key] = row
         for held in writes.held {
-            guard let rendered = writes.sayings.first(where: { $0.id == held.rendered }) else { continue }
+            guard let rendered = writes.renderedNotifications.first(where: { $0.id == held.rendered }) else { continue }
             waiting.append(HeldItem(held, rendered, now))
         }
     }
 
-    /// Corrects the badge on all devices of a person after a reading.
+    /// Corrects the badge on all devices of a user after a read.
     mutating func correct(_ person: PersonKey, _ now: Timestamp) {
         let use = ruleSets.ruleSets[person.app]?.badgeUse ?? .none
         guard let badge = use.correction(unread: unread[person]?.count ?? 0).map(Content.badge) else { return }
@@ -109,7 +109,7 @@ extension DryRun {
             DerivedID.namespace, ["badge", person.app.rawValue, person.user.rawValue, "\(now.milliseconds)"])
         let notification = BadgeCorrector.notification(
             to: [Notification.Recipient(user: person.user, notification: id, badge: badge)], of: person.app, now: now)
-        tellings.append(
+        predictions.append(
             PredictedDecision(
                 at: now, app: person.app, event: "-", rule: BadgeCorrector.rule, user: person.user,
                 decision: RuleDecision(answer: .push, reason: .notUserVisible), notification: notification))

@@ -1,28 +1,28 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A dry run of rule files: the decisions of the service, without a database, a bus or a clock of its own.
+/// A dry run of rule files: makes the decisions of the service without database, bus and clock.
 ///
 /// `DryRunDifferentialTests` compares it with the service on a real database.
 struct DryRun {
-    /// One decision about one person, as `rules.decision` would have it; or one correction of a badge.
+    /// One decision for one user, as `rules.decision` would store it, or one correction of a badge.
     struct PredictedDecision: Hashable, Sendable {
         var at: Timestamp
         var app: AppID
-        /// The upstream's id of it; `-` for a correction of a badge.
+        /// The upstream's event id; `-` for a correction of a badge.
         var event: String
         var rule: String
         var user: UserID
         var decision: RuleDecision
-        /// The message to this person alone; `nil` when nothing is pushed.
+        /// The message to this user alone; `nil` if nothing is pushed.
         var notification: Notification?
-        /// The new entry in the person's inbox; `nil` when there is none.
+        /// The new item in the user's inbox; `nil` if there is none.
         var kept: Content?
 
         var content: Content? { notification?.content }
     }
 
-    /// An event that comes to nothing, and why.
+    /// An event without decisions, and the reason.
     struct Refusal: Hashable, Sendable {
         var at: Timestamp
         var event: String
@@ -30,33 +30,33 @@ struct DryRun {
     }
 
     let ruleSets: RuleSets
-    /// The release of what quiet hours held is spread over this time. The service takes
-    /// ``DecisionStore/usualSpread``; without it a preview shows when quiet hours end.
+    /// The end of quiet hours is spread over this time. The service uses ``DecisionStore/defaultSpread``; with zero a
+    /// preview shows the end of the quiet hours.
     var spread = Duration.zero
     var people: [PersonKey: Person] = [:]
     var groups: [GroupKey: DryRunGroup] = [:]
-    var tellings: [PredictedDecision] = []
+    var predictions: [PredictedDecision] = []
     var refusals: [Refusal] = []
-    /// By device, where the app is open.
+    /// The presence leases of users, by device.
     var leases: [PersonKey: [String: Person.Lease]] = [:]
-    /// The unread part of inboxes.
+    /// The unread inbox items of users.
     var unread: [PersonKey: [DecisionWrites.Kept]] = [:]
-    /// When the badges of these people are corrected.
+    /// The times of pending badge corrections.
     var badges: [PersonKey: Timestamp] = [:]
     var waiting: [HeldItem] = []
     var buckets: [BucketKey: DigestStore.Row] = [:]
-    /// By item, the moment up to which it is done.
+    /// The time up to which each item is done.
     var done: [ItemKey: Timestamp] = [:]
     private var seen: Set<UUID> = []
 
     init(_ ruleSets: RuleSets) { self.ruleSets = ruleSets }
 
-    /// Something happens, after everything that is due before it.
-    mutating func happen(_ event: DomainEvent, at now: Timestamp) {
+    /// Processes an event, after everything that is due before it.
+    mutating func process(_ event: DomainEvent, at now: Timestamp) {
         advance(to: now)
         switch ruleSets.decide(event, now: now) {
         case .unknownApp: refuse(event, now, "there is no rule file for \(event.app)")
-        case .unknownType: refuse(event, now, "\(event.app) does not know the event \(event.type)")
+        case .unknownType: refuse(event, now, "the rule file of \(event.app) does not list the event \(event.type)")
         case .expired: refuse(event, now, "its expirytime has passed")
         case .unrenderable(let error): refuse(event, now, "\(error)")
         case .notify(let drafts, let signals, let ruleSet):
@@ -74,15 +74,15 @@ struct DryRun {
         }
     }
 
-    /// Everything that is due up to a moment happens: at each moment digests close first, then held notifications are
-    /// judged, the longest held first, then badges are corrected.
+    /// Processes everything that is due up to `moment`. At the same time, digests close first. Then held notifications
+    /// are decided, the longest held first. Then badges are corrected.
     mutating func advance(to moment: Timestamp) {
         while let next = nextDue, next <= moment {
             for row in buckets.values.filter({ $0.isDue(next) }).sorted(by: { $0.key < $1.key }) { close(row, next) }
             let due = waiting.filter { $0.isDue(next) }.sorted(by: HeldItem.precedes)
             waiting.removeAll { $0.isDue(next) }
             let released = due.compactMap { release($0, next) }
-            // As in the service, the badges of one moment count everything that was kept at that moment.
+            // As in the service, badges count all inbox items that were added at the same time.
             for one in released { tell(one, next) }
             for (person, _) in badges.filter({ $0.value <= next }).sorted(by: { $0.key < $1.key }) {
                 badges[person] = nil

@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// Who would hear more, less, later or something else by other rules.
+/// A push that two rule sets send differently.
 struct DryRunDifference: Hashable, Sendable {
     enum Kind: String, Hashable, Sendable, CaseIterable { case more, less, later, earlier, otherwise }
 
@@ -8,20 +8,22 @@ struct DryRunDifference: Hashable, Sendable {
     var old: DryRun.PredictedDecision?
     var new: DryRun.PredictedDecision?
 
-    /// What is pushed by one and not by the other, or at another time, or in other words; by person and event.
+    /// Compares pushes by user, event and rule: sent by one side only, at another time, or with other content.
     static func between(_ old: [DryRun.PredictedDecision], _ new: [DryRun.PredictedDecision]) -> [DryRunDifference] {
         struct Key: Hashable {
             var app: AppID
             var user: UserID
             var event: String
             var rule: String
-            /// A digest may tell of the same event on several days.
+            /// Counts pushes with equal values, such as daily digests with the same event.
             var number: Int
         }
-        func pushes(_ tellings: [DryRun.PredictedDecision]) -> (order: [Key], pushes: [Key: DryRun.PredictedDecision]) {
+        func pushes(_ predictions: [DryRun.PredictedDecision]) -> (
+            order: [Key], pushes: [Key: DryRun.PredictedDecision]
+        ) {
             var order: [Key] = []
             var pushes: [Key: DryRun.PredictedDecision] = [:]
-            for prediction in tellings where prediction.content != nil {
+            for prediction in predictions where prediction.content != nil {
                 var key = Key(
                     app: prediction.app, user: prediction.user, event: prediction.event, rule: prediction.rule,
                     number: 0)

@@ -1,9 +1,9 @@
 import Foundation
 import PushProtocol
 
-/// What a rehearsal is given in files.
+/// Reads the input files of a dry run.
 enum DryRunFiles {
-    /// Something that cannot be read, for the person who gave it.
+    /// An input that cannot be read. The description is shown to the user.
     struct Problem: Error, CustomStringConvertible { var description: String }
 
     /// The rules of a folder, or of one file.
@@ -23,15 +23,17 @@ enum DryRunFiles {
         return RuleSets([try RuleFile.parse(text, file: file)])
     }
 
-    /// An event, and when it is to happen.
+    /// An event and its time.
     struct Recorded {
         var event: DomainEvent
         var at: Timestamp
     }
 
-    /// Recorded events, one JSON object a line: a structured CloudEvent or, where there are several apps,
-    /// `{"app": "…", "event": {…}}`; both may have `"at"`, an RFC 3339 time. Without it, an event happens at its `time` or,
-    /// failing that, a second after the one before.
+    /// Reads recorded events, one JSON object a line.
+    ///
+    /// A line is a structured CloudEvent or, for rules of several apps, `{"app": "…", "event": {…}}`. Both may have
+    /// `"at"`, an RFC 3339 time. Without `at` an event happens at its `time`, and without both a second after the
+    /// previous event.
     static func events(_ text: String, name: String, ruleSets: RuleSets, start: Timestamp) throws(Problem) -> [Recorded]
     {
         var recorded: [Recorded] = []
@@ -59,7 +61,7 @@ enum DryRunFiles {
         switch (members["app"]?.string, ruleSets.ruleSets.count) {
         case (let name?, _): app = name
         case (nil, 1): app = ruleSets.ruleSets.keys.first?.rawValue ?? ""
-        case (nil, _): throw Problem(description: "there are rules of several apps: “app” must say whose event it is")
+        case (nil, _): throw Problem(description: "the rules are of several apps; add “app” to the line")
         }
         let at = try members["at"].map { value in
             guard let date = value.string.flatMap(RFC3339.date(from:)) else {
@@ -73,8 +75,9 @@ enum DryRunFiles {
         return (event, at)
     }
 
-    /// People and groups: `{"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": …, "role": …}]}}`, the
-    /// same for each app.
+    /// Reads people and groups, which every app gets.
+    ///
+    /// Format: `{"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": …, "role": …}]}}`.
     static func people(_ data: Data, name: String, into dryRun: inout DryRun) throws(Problem) {
         struct File: Decodable {
             var people: [String: PersonalSettings]?
@@ -87,7 +90,7 @@ enum DryRunFiles {
         for app in dryRun.ruleSets.ruleSets.keys {
             for (id, settings) in file.people ?? [:] {
                 guard let user = UserID(rawValue: id) else {
-                    throw Problem(description: "\(name): “\(id)” is no user id")
+                    throw Problem(description: "\(name): “\(id)” is not a user id")
                 }
                 dryRun.people[PersonKey(app: app, user: user), default: Person()].settings = settings
             }

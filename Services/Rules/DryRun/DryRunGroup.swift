@@ -2,7 +2,7 @@ import PushProtocol
 
 /// A group of a dry run: `rules.circle` and `rules.member` in memory.
 ///
-/// The latest word about a member counts, by the time at which its event happened.
+/// The latest event about a member counts, by the time of the event.
 struct DryRunGroup: Sendable {
     private struct Entry: Sendable {
         var role: String?
@@ -10,22 +10,22 @@ struct DryRunGroup: Sendable {
         var at: Timestamp
     }
 
-    /// When the whole group was listed last.
+    /// The time of the latest event that listed the whole group.
     private var listedAt: Timestamp?
     private var entries: [UserID: Entry] = [:]
 
-    /// The present members, in the order of their ids.
+    /// The present members, sorted by id.
     var members: [GroupReference.Member] {
         entries.filter { !$0.value.hasLeft }.map { GroupReference.Member(user: $0.key, role: $0.value.role) }
             .sorted { FanOutPage.precedes($0.user.rawValue, $1.user.rawValue) }
     }
 
-    /// Adds a member who belongs to the group from the beginning.
+    /// Adds an initial member.
     mutating func add(_ user: UserID, role: String?) {
         entries[user] = Entry(role: role, hasLeft: false, at: Timestamp(milliseconds: 0))
     }
 
-    /// Takes a word about these users, said by an event of that moment.
+    /// Applies the membership change of an event at `moment`.
     mutating func take(_ users: [UserID: String?], _ change: MembershipSource.Change, at moment: Timestamp) {
         if change == .members {
             listedAt = max(listedAt ?? moment, moment)

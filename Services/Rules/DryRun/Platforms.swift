@@ -1,42 +1,42 @@
 import FoundationEssentials
-import PushProtocol
 import Providers
+import PushProtocol
 import ServiceKit
 
-/// What a person's devices would get of what is pushed, provider by provider: the senders' own writing of it.
+/// Shows the request to each provider for a push, encoded by the senders' code.
 struct Platforms {
-    /// `nil`: which apps are configured, and how, is not known.
+    /// `nil`: the apps file is not given.
     private let apps: AppCatalog?
 
     init(_ apps: AppCatalog?) { self.apps = apps }
 
-    /// A provider that may be asked, and whom it would be asked to tell.
-    private enum Way {
+    /// The preview for a provider, or the reason that there is none.
+    private enum ProviderPreview {
         case preview(PayloadPreview, to: Readers)
         case unconfigured(Provider)
     }
 
-    /// Whom one request reaches.
+    /// The recipients of one request.
     private enum Readers {
         /// A device, by a token of this kind.
         case device(RegistrationKind)
-        /// Whoever follows this.
+        /// The subscribers of a channel, a topic or a condition.
         case followers(Broadcast.Destination)
     }
 
-    /// For each provider how large it is, or why it would not leave; then what would leave.
+    /// The lines for each provider: the size or the reason that nothing is sent, then the request.
     func lines(_ prediction: DryRun.PredictedDecision) -> [String] {
         guard let notification = prediction.notification else { return [] }
         return ways(notification, at: prediction.at).flatMap { way in
             switch way {
             case .unconfigured(let provider):
-                ["    \(Self.name(provider)): nothing; the app has no credentials for it, and it is skipped"]
+                ["    \(Self.name(provider)): skipped; the app has no credentials for this provider"]
             case .preview(let preview, let readers): Self.lines(preview, to: readers)
             }
         }
     }
 
-    private func ways(_ notification: Notification, at now: Timestamp) -> [Way] {
+    private func ways(_ notification: Notification, at now: Timestamp) -> [ProviderPreview] {
         if let broadcast = notification.broadcast {
             let push = notification.push(to: broadcast, at: now)
             return [way(push, to: .followers(broadcast.destination), now: now)]
@@ -51,12 +51,12 @@ struct Platforms {
         }
     }
 
-    private func way(_ push: Push, to readers: Readers, now: Timestamp) -> Way {
+    private func way(_ push: Push, to readers: Readers, now: Timestamp) -> ProviderPreview {
         guard isConfigured(push.app, for: push.provider) else { return .unconfigured(push.provider) }
         return .preview(PayloadPreview(push, bundle: apps?[push.app]?.apns?.topic, now: now), to: readers)
     }
 
-    /// Whether an app has credentials for a provider; where that is not known, it has.
+    /// Whether an app has credentials for a provider; `true` without an apps file.
     private func isConfigured(_ app: AppID, for provider: Provider) -> Bool {
         guard let apps else { return true }
         return switch provider {
@@ -77,17 +77,17 @@ struct Platforms {
         let note =
             switch readers {
             case .device(let kind): kind == .defaultKind(for: preview.provider) ? "" : ", \(kind.rawValue) tokens only"
-            case .followers(.channel(_, let environment)): ", all who follow a channel of \(environment.rawValue)"
-            case .followers(.topic): ", all who follow a topic"
-            case .followers(.condition): ", all whose topics fulfil a condition"
+            case .followers(.channel(_, let environment)): ", all subscribers of a channel in \(environment.rawValue)"
+            case .followers(.topic): ", all subscribers of a topic"
+            case .followers(.condition): ", all subscribers whose topics match a condition"
             }
         let head = "    \(name(preview.provider))\(note): "
         guard case .success(let copy) = preview.request else {
             return [head + "never sent; the sender refuses it as \(preview.rejectionReason ?? "unknown") (\(size))"]
         }
-        // What is each device's own, and what is always the same, tells nothing.
+        // Leaves out headers that differ for each device or are always the same.
         let headers = copy.headers.filter { !$0.hasPrefix("apns-id:") && !$0.hasPrefix("content-type:") }
-        // Of a device the path holds its token and of a topic the project; of a channel it says whose it is.
+        // Shows the path for a channel only, because it has the bundle id. Other paths have the token or the project.
         let place: [String] =
             switch readers {
             case .followers(.channel): ["        POST \(copy.path)"]
@@ -100,7 +100,7 @@ struct Platforms {
 }
 
 extension Notification {
-    /// As the registry would address it to a device of its first recipient.
+    /// The push that the registry would create for a device of the first recipient.
     fileprivate func push(by provider: Provider, now: Timestamp) -> Push {
         let recipient = recipients.first
         let id = recipient?.notification ?? trace.id

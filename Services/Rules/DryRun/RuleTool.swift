@@ -2,27 +2,27 @@ import Foundation
 import PushProtocol
 import ServiceKit
 
-/// What `rules` does besides serving: looks at rule files, and rehearses them. Nothing here touches a bus or a database.
+/// The commands of `rules` that check rule files and run them dry, without bus and database.
 enum RuleTool: Hashable, Sendable {
     case check([String])
     case preview(rules: String, Files)
     case diff(old: String, new: String, Files)
-    /// Its help, or that of one of its commands.
+    /// The help of a command.
     case help(String)
     case misuse(String)
 
     struct Files: Hashable, Sendable {
         var events: String
         var people: String?
-        /// The apps file, which knows under which bundle ids apps are pushed.
+        /// The apps file, which has the bundle ids and credentials of apps.
         var apps: String?
-        /// How long after the last event what waits is looked at.
-        var rest = Files.usualRest
+        /// How long the dry run continues after the last event.
+        var rest = Files.defaultRest
 
-        static let usualRest = Duration.seconds(86_400)
+        static let defaultRest = Duration.seconds(86_400)
     }
 
-    /// - Returns: `nil` for what is not about rule files.
+    /// - Returns: `nil` if the arguments are not a command for rule files.
     init?(_ arguments: [String]) {
         guard let verb = arguments.first, RuleToolHelp.commands.contains(verb) else { return nil }
         var rest = arguments.dropFirst()
@@ -52,11 +52,11 @@ enum RuleTool: Hashable, Sendable {
         case ("preview", 1, let files?): self = .preview(rules: paths[0], files)
         case ("diff", 2, let files?): self = .diff(old: paths[0], new: paths[1], files)
         case (_, _, nil) where verb != "check" && !paths.isEmpty: self = .misuse("--events is missing")
-        default: self = .misuse("\(verb) is not used like this")
+        default: self = .misuse("wrong arguments for \(verb)")
         }
     }
 
-    /// The printed lines and the exit code: see ``RuleToolHelp/exitCodes``.
+    /// The printed lines, the lines on standard error, and the exit code (``RuleToolHelp/exitCodes``).
     struct Answer: Hashable, Sendable {
         var lines: [String] = []
         var complaints: [String] = []
@@ -100,7 +100,7 @@ enum RuleTool: Hashable, Sendable {
             }
             try DryRunFiles.people(data, name: path, into: &dryRun)
         }
-        for one in events { dryRun.happen(one.event, at: one.at) }
+        for one in events { dryRun.process(one.event, at: one.at) }
         dryRun.advance(to: (events.last?.at ?? start) + files.rest)
         return dryRun
     }
@@ -121,18 +121,18 @@ extension RuleTool {
                 answer.code = 1
             }
         }
-        if answer.code == 0 { answer.lines = ["\(rules) rules in \(files) files, and no mistake in them"] }
+        if answer.code == 0 { answer.lines = ["\(rules) rules in \(files) files, no mistakes"] }
         return answer
     }
 
     private static func preview(_ dryRun: DryRun, _ platforms: Platforms) -> Answer {
         Answer(
-            lines: dryRun.tellings.flatMap { lines($0) + platforms.lines($0) } + dryRun.refusals.map(line))
+            lines: dryRun.predictions.flatMap { lines($0) + platforms.lines($0) } + dryRun.refusals.map(line))
     }
 
     private static func lines(_ prediction: DryRun.PredictedDecision) -> [String] {
         var lines = [
-            "\(time(prediction.at))  \(prediction.user)  \(prediction.event)  \(prediction.rule)  \(prediction.decision.spoken)"
+            "\(time(prediction.at))  \(prediction.user)  \(prediction.event)  \(prediction.rule)  \(prediction.decision.readableText)"
         ]
         if let content = prediction.content, let bytes = try? WireCoding.encode(content) {
             lines.append("    \(String(decoding: bytes, as: UTF8.self))")
@@ -144,11 +144,11 @@ extension RuleTool {
     }
 
     private static func line(_ refusal: DryRun.Refusal) -> String {
-        "\(time(refusal.at))  nobody  \(refusal.event)  \(refusal.reason)"
+        "\(time(refusal.at))  -  \(refusal.event)  \(refusal.reason)"
     }
 
     private static func diff(_ old: DryRun, _ new: DryRun) -> Answer {
-        let differences = DryRunDifference.between(old.tellings, new.tellings)
+        let differences = DryRunDifference.between(old.predictions, new.predictions)
         var answer = Answer(code: differences.isEmpty ? 0 : 1)
         for kind in DryRunDifference.Kind.allCases {
             let found = differences.filter { $0.kind == kind }
@@ -161,7 +161,7 @@ extension RuleTool {
                     "  \(prediction.user)  \(prediction.event)  \(prediction.rule)  \(times.joined(separator: " → "))")
             }
         }
-        if differences.isEmpty { answer.lines = ["everyone hears the same, at the same time"] }
+        if differences.isEmpty { answer.lines = ["no difference: every user gets the same pushes at the same time"] }
         return answer
     }
 
@@ -169,8 +169,8 @@ extension RuleTool {
 }
 
 extension RuleDecision {
-    /// For a person: `push (wanted)`, `hold until … (quiet-hours)`.
-    var spoken: String {
+    /// The readable form: `push (wanted)`, `hold until … (quiet-hours)`.
+    var readableText: String {
         let until = answer.until.map { " until \(RFC3339.string(from: $0.date))" } ?? ""
         return "\(answer.word)\(until) (\(reason.rawValue))"
     }

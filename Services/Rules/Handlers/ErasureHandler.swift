@@ -2,7 +2,7 @@ import Messaging
 import Metrics
 import PushProtocol
 
-/// Forgets everybody of whom the registry says that they asked for it.
+/// Deletes the data of users whom the registry has erased.
 struct ErasureHandler: StageHandler {
     let store: ErasureStore
     /// The time that processes share (``DatabaseClock``).
@@ -16,7 +16,7 @@ struct ErasureHandler: StageHandler {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_erased_people_total` | counter | app | people who were forgotten because they asked for it |
+    /// | `heliograph_rules_erased_people_total` | counter | app | users whose data was deleted because they were erased |
     func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
         for event in batch.map(\.message) where event.change == .userErased {
             if try await store.erase(PersonKey(app: event.app, user: event.user), at: event.at, now: try await now()) {

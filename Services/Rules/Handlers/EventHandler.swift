@@ -3,17 +3,16 @@ import Messaging
 import Metrics
 import PushProtocol
 
-/// Domain events in, notifications out.
+/// Turns domain events into notifications.
 ///
-/// What is decided is kept before it is published, and published before the event is settled. A crash in between brings
-/// the event back; it is not decided again, but what was decided is published again under the same ids. Only an event
-/// whose every notification has been answered is passed over. So nothing is lost, and nothing is kept or charged twice.
+/// Decisions are stored before they are published, and published before the event is acknowledged. After a crash the
+/// event is redelivered, and the stored decisions are published again under the same ids. An event is skipped once all
+/// its pushes have outcomes. So no notification is lost, and none is stored or charged twice.
 struct EventHandler: StageHandler {
     let currentRules: CurrentRules
     let store: DecisionStore
     private let bulkThrottle: BulkThrottle
-    /// The clock that expirations, caps and quiet hours are held against: the time that processes share
-    /// (``DatabaseClock``).
+    /// The clock for expiry, caps and quiet hours, which all processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
 
     init(
@@ -32,8 +31,8 @@ struct EventHandler: StageHandler {
             body: inbound.body)
     }
 
-    /// How many recipients the events of one transaction may have together, unless one alone has more: a few hundred
-    /// milliseconds of the statement time-out's five seconds.
+    /// The maximum number of recipients in one transaction, unless a single event has more. They take a few hundred
+    /// milliseconds of the statement timeout of five seconds.
     static let recipientsPerBatch = 2000
 
     /// - Parameters:
@@ -45,15 +44,15 @@ struct EventHandler: StageHandler {
         return policy
     }
 
-    /// The most recipients that an event can have: the elements of all lists in its data. Members of groups come on top;
-    /// a batch of those that is too heavy is halved when its statement runs out of time.
+    /// An upper bound for the recipients that an event names: the elements of all lists in its data. Group members are
+    /// not included; a batch with too many is halved when its statement times out.
     func weight(of event: DomainEvent) -> Int { max(1, event.data.listedElements) }
 
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
         let now = try await now()
         let ruleSets = currentRules.ruleSets
         let answers = batch.map { answer($0, by: ruleSets, now: now) }
-        // The first copy in the batch stays unsettled until all it says is confirmed, so the others can go.
+        // The first copy of an event stays unacknowledged until its messages are confirmed, so the other copies can go.
         var first: [UUID: Int] = [:]
         for (index, answer) in answers.enumerated() {
             if case .decide(let draft) = answer, first[draft.event.record.key] == nil {
@@ -80,7 +79,7 @@ struct EventHandler: StageHandler {
         }
     }
 
-    /// What one event comes to, before it is known who wants to hear of it.
+    /// Evaluates the rules for one event, without the settings of its recipients.
     private func answer(_ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp) -> Answer {
         let event = delivery.message
         switch ruleSets.decide(event, now: now) {
@@ -112,14 +111,14 @@ struct EventHandler: StageHandler {
     }
 }
 
-/// An event with the messages that say all of it to everybody it names, which most often is what is published.
+/// An event, with the messages for the usual case that all named recipients get a push.
 struct EventDraft {
     let event: EventCase
     private let everything: [Outbound]
-    /// Whether who is told, and in which words, is known from the event alone.
+    /// Whether the event alone determines recipients and texts.
     private let isPlain: Bool
 
-    /// - Throws: for a message that no stage would take: better now than when it has been decided.
+    /// - Throws: if a message exceeds the limits, before anything is decided.
     init(_ event: EventCase) throws(WireError) {
         self.event = event
         isPlain = event.pendingNotifications.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
@@ -127,11 +126,11 @@ struct EventDraft {
             event.pendingNotifications.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
     }
 
-    /// What is published when this was decided.
+    /// The messages to publish for these decisions.
     ///
     /// - Parameters:
-    ///   - statements: what is said, with everybody to whom it is said.
-    ///   - unread: how much each person has not read, of those whose badge says so.
+    ///   - pendingNotifications: the notifications with all their recipients.
+    ///   - unread: the unread counts of users whose badge shows them.
     func verdict(
         _ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification],
         unread: [PersonKey: Int]
@@ -159,12 +158,12 @@ struct EventDraft {
         }
     }
 
-    /// Apps and rules are the operator's words, so these labels are bounded.
+    /// Apps and rules come from the configuration, so these labels are bounded.
     ///
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users who are told at once |
-    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by what was decided at once |
+    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users with an immediate push |
+    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by the answer of their first decision |
     private func count(_ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification])
     {
         for pending in pendingNotifications {
@@ -188,7 +187,7 @@ struct EventDraft {
 }
 
 extension JSONValue {
-    /// How many elements all lists have together, those of inner values included.
+    /// The number of elements of all lists, nested lists included.
     fileprivate var listedElements: Int {
         switch self {
         case .array(let elements): elements.reduce(elements.count) { $0 + $1.listedElements }
@@ -199,7 +198,7 @@ extension JSONValue {
 }
 
 extension Reason {
-    fileprivate static let duplicate = Reason(code: "duplicate", detail: "the event was seen before and is dealt with")
+    fileprivate static let duplicate = Reason(code: "duplicate", detail: "the event was received before and is done")
     fileprivate static let expired = Reason(code: "expired", detail: "the event's expirytime has passed")
 
     fileprivate static func tooLarge(_ error: WireError) -> Reason {
@@ -211,7 +210,7 @@ extension Reason {
     }
 
     fileprivate static func unknownType(_ event: DomainEvent) -> Reason {
-        Reason(code: "unknown-type", detail: "the rule file of \(event.app) does not know this type of event")
+        Reason(code: "unknown-type", detail: "the rule file of \(event.app) does not list this event type")
     }
 
     fileprivate static func unrenderable(_ error: RenderError) -> Reason {

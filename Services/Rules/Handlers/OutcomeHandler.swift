@@ -1,7 +1,7 @@
 import Messaging
 import PushProtocol
 
-/// Keeps what became of every notification: evidence that it was published, and the end of its story.
+/// Stores the outcomes of notifications. An outcome also proves that its notification was published.
 struct OutcomeHandler: StageHandler {
     let store: OutcomeStore
     /// The time that processes share (``DatabaseClock``).

@@ -6,13 +6,13 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Whose badges are to be corrected.
+/// Pending badge corrections, one row per user.
 struct BadgeStore: Sendable {
-    /// The most that is taken at once.
+    /// The maximum number of corrections that one call claims.
     static let batch = 500
-    /// From the first reading on: what is read in the meantime is corrected with it.
+    /// The delay after the first read. Later reads within it share the correction.
     static let pause = Duration.seconds(2)
-    /// How long one process has to publish what it took.
+    /// The time that a process has to publish the corrections it claimed.
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
@@ -24,8 +24,8 @@ struct BadgeStore: Sendable {
         var unread: Int
     }
 
-    /// Lends the corrections that are due, and those whose lease is over. A row that cannot be read or worked on is marked
-    /// as dead (``DeadRow``), and the others go on.
+    /// Claims the due corrections, including those whose lease has ended. A row that cannot be read or processed is
+    /// marked as dead (``DeadRow``) and does not block the others.
     func take(now: Timestamp) async throws -> [Correction] {
         let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
         let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(Self.batch)"
@@ -61,22 +61,22 @@ struct BadgeStore: Sendable {
                     dead.append(DeadRow(.badge, ofPerson: try DeadRow.personKey(of: row), .unreadable))
                 }
             }
-            try await transaction.bury(dead, logger)
-            // Counted after the versions were seen: who reads in between is corrected once more.
+            try await transaction.markDead(dead, logger)
+            // Counts after the versions are read: a read in between causes one more correction.
             let unread = try await transaction.unread(Set(corrections.map(\.person)))
             for index in corrections.indices { corrections[index].unread = unread[corrections[index].person] ?? 0 }
             return corrections
         }
     }
 
-    /// Marks what no message can carry.
-    func bury(_ corrections: [Correction]) async throws {
+    /// Marks corrections as dead that no message can carry.
+    func markDead(_ corrections: [Correction]) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(corrections.map { DeadRow(.badge, of: $0.person, .unsendable) }, logger)
+            try await pool.markDead(corrections.map { DeadRow(.badge, of: $0.person, .unsendable) }, logger)
         }
     }
 
-    /// Forgets what is corrected, unless its person has read something since.
+    /// Deletes published corrections, except of users with a later read.
     func forget(_ corrections: [Correction]) async throws {
         guard !corrections.isEmpty else { return }
         try await Outage.ofDatabase {
@@ -97,17 +97,17 @@ struct BadgeStore: Sendable {
             """)
     }
 
-    /// After a part of a statement named `changed`, which says of whom what is unread has changed.
+    /// A statement part that schedules a correction for the users in the common table expression `changed`.
     static func note(now: Timestamp) -> SQL { note(due: "\((now + pause).date)") }
 
-    /// The same, where nobody did anything: what is unread was deleted because it is old. One correction for all of half a
-    /// day, everybody's at a time of their own in the half after that, so that what is deleted at once does not leave at once.
+    /// The same after the deletion of old unread items. A correction is due 12 to 24 hours later, at an offset that
+    /// follows from the user's id, so that a mass deletion causes no burst of pushes.
     static func noteLater(now: Timestamp) -> SQL {
         let share: SQL = "('x' || left(md5(user_id), 4))::bit(16)::integer / 65536.0"
         return note(due: "\(now.date) + interval '12 hours' * (1 + \(share))")
     }
 
-    /// In the order of the people, so that two statements about the same people wait for each other and do not deadlock.
+    /// Sorted by user, so that two statements about the same users wait for each other and do not deadlock.
     private static func note(due: SQL) -> SQL {
         """
         INSERT INTO rules.badge (app, user_id, due_at)

@@ -4,11 +4,11 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// A row that cannot be worked on. It is marked with `dead_at` and `dead_reason`, and passed over until an operator has
-/// decided about it (`pushctl dead-rows`).
+/// A row that cannot be processed. It is marked with `dead_at` and `dead_reason`, and skipped until an operator retries
+/// or drops it (`pushctl dead-rows`).
 struct DeadRow: Hashable, Sendable {
     var table: Table
-    /// The app that it belongs to, as it stands in the row; `nil` where the row does not name it.
+    /// The row's app, unvalidated; `nil` if the row has no app.
     var app: String?
     /// The values of the table's key, as text.
     var key: [String]
@@ -21,7 +21,7 @@ struct DeadRow: Hashable, Sendable {
         case digestItem = "digest_item"
         case preferenceChange = "preference_change"
 
-        /// The columns of its key, and their types.
+        /// The columns of the table's key, and their types.
         fileprivate var key: [(column: String, type: SQL)] {
             switch self {
             case .held, .report, .inbox: [("notification", "uuid")]
@@ -34,17 +34,17 @@ struct DeadRow: Hashable, Sendable {
         }
     }
 
-    /// Why a row is dead: stored, logged and a metric's label, so the words stay.
+    /// Why a row is dead. Stored, logged and used as a metric label, so the raw values are fixed.
     enum Reason: String, Sendable, CaseIterable {
-        /// It holds a value that this build cannot read.
+        /// The row contains a value that this build cannot read.
         case unreadable
-        /// Working on it alone failed, and the database was not away.
+        /// Processing the row alone failed, and the database was available.
         case failed
-        /// No message can carry it: it is too large, nests too deep, or is permanently refused by the broker.
+        /// No message can carry it: too large, too deeply nested, or permanently refused by the broker.
         case unsendable
     }
 
-    /// Marks it, unless it is marked already. A row that is locked elsewhere stays as it is.
+    /// The statement that marks the row, unless it is marked already or locked by another transaction.
     var mark: SQL {
         var condition: SQL = "dead_at IS NULL"
         for ((column, type), value) in zip(table.key, key) {
@@ -57,11 +57,11 @@ struct DeadRow: Hashable, Sendable {
             """
     }
 
-    /// Counts it, and names it without anything of its content.
+    /// Counts and logs the dead row, without its content.
     func report(_ logger: Logger) {
         DeadRows.count(in: "rules.\(table.rawValue)", because: reason.rawValue)
         logger.warning(
-            "A row cannot be worked on and is passed over; see pushctl dead-rows list",
+            "A row cannot be processed and is skipped; see pushctl dead-rows list",
             metadata: [
                 "table": "rules.\(table.rawValue)", LogKey.app: "\(app ?? "-")", "row": "\(key.joined(separator: "/"))",
                 LogKey.reason: "\(reason.rawValue)",
@@ -70,7 +70,7 @@ struct DeadRow: Hashable, Sendable {
 }
 
 extension DeadRow {
-    /// A row whose key is a person's app and user id.
+    /// A row whose key is an app and a user id.
     init(_ table: Table, ofPerson key: [String], _ reason: Reason) {
         self.init(table: table, app: key[0], key: key, reason: reason)
     }
@@ -86,8 +86,8 @@ extension DeadRow {
 }
 
 extension PostgresTransaction {
-    /// Marks rows as dead, and reports those that were not marked before.
-    func bury(_ rows: [DeadRow], _ logger: Logger) async throws {
+    /// Marks rows as dead. Counts and logs the newly marked ones.
+    func markDead(_ rows: [DeadRow], _ logger: Logger) async throws {
         for row in rows {
             if try await execute(row.mark) > 0 { row.report(logger) }
         }
@@ -95,12 +95,12 @@ extension PostgresTransaction {
 }
 
 extension PostgresPool {
-    /// Marks rows as dead, and reports those that were not marked before. A row that cannot be marked is logged, and the
-    /// others are marked.
+    /// Marks rows as dead. Counts and logs the newly marked ones. A row that cannot be marked is logged and does not
+    /// block the others.
     ///
     /// - Returns: whether every row could be marked.
     @discardableResult
-    func bury(_ rows: [DeadRow], _ logger: Logger) async throws -> Bool {
+    func markDead(_ rows: [DeadRow], _ logger: Logger) async throws -> Bool {
         var areMarked = true
         for row in rows {
             do throws(PostgresError) {
@@ -109,7 +109,7 @@ extension PostgresPool {
                 guard error.isOfTheWork else { throw error }
                 areMarked = false
                 logger.error(
-                    "A dead row cannot be marked; it is tried again",
+                    "Cannot mark a dead row; retrying",
                     metadata: ["row": "rules.\(row.table.rawValue) \(row.key)", LogKey.error: "\(error)"])
             }
         }
@@ -117,16 +117,16 @@ extension PostgresPool {
     }
 }
 
-/// Works on a batch of rows. A batch that fails is worked on again row by row, so that one row stops no other; a row that
-/// fails alone is dead.
+/// Processes a batch of rows. If the batch fails, processes each row alone, so that one row does not block the others.
+/// A row that fails alone is marked as dead.
 ///
 /// - Parameters:
-///   - batch: all of them at once, in one transaction.
-///   - keys: those of the rows that the batch would take.
-///   - alone: the row with this key, in a transaction of its own.
-///   - dead: the row with this key, as it is marked.
-/// - Returns: what the batch came to, or each row that did not fail.
-/// - Throws: what does not come from the rows: an outage, a cancelled task.
+///   - batch: processes all rows in one transaction.
+///   - keys: returns the keys of the batch's rows.
+///   - alone: processes the row with this key in its own transaction.
+///   - dead: returns the dead row for this key.
+/// - Returns: the result of the batch, or the results of the rows that succeeded alone.
+/// - Throws: errors that do not come from the rows: an outage, a cancelled task.
 func isolatingRows<Key, Result>(
     _ pool: PostgresPool, _ logger: Logger, batch: () async throws -> Result, keys: () async throws -> [Key],
     alone: (Key) async throws -> Result, dead: (Key) -> DeadRow
@@ -135,7 +135,7 @@ func isolatingRows<Key, Result>(
         return [try await batch()]
     } catch let error where error.isOfTheWork {
         logger.warning(
-            "A batch of rows failed; each row is worked on alone", metadata: [LogKey.error: "\(error)"])
+            "A batch of rows failed; processing each row alone", metadata: [LogKey.error: "\(error)"])
     }
     var results: [Result] = []
     var slow: [Key] = []
@@ -147,16 +147,16 @@ func isolatingRows<Key, Result>(
             slow.append(key)
             timeout = error
         } catch let error where error.isOfTheWork {
-            try await pool.bury([dead(key)], logger)
+            try await pool.markDead([dead(key)], logger)
         }
     }
-    // Several rows, and each one alone runs out of time: the database is slow, and no row is at fault.
+    // Several rows time out alone and no row succeeds: the database is slow, and the rows are not at fault.
     if let timeout, slow.count > 1, results.isEmpty { throw timeout }
-    try await pool.bury(slow.map(dead), logger)
+    try await pool.markDead(slow.map(dead), logger)
     return results
 }
 
-/// Works on rows that failed as a batch. Halves the batch until each failing row is alone.
+/// Processes rows that failed as a batch. Halves the batch until each failing row is alone.
 struct RowHalving {
     /// The number of rows that time out alone, while no other row succeeds, after which the database counts as slow.
     static let mostTimeouts = 8
@@ -193,21 +193,21 @@ struct RowHalving {
 }
 
 extension Logger {
-    /// The default of stores.
+    /// The default logger of stores.
     static var rules: Logger { Logger(label: "rules") }
 }
 
 extension Error {
-    /// Whether the work itself failed. An outage, or a task that was cancelled, says nothing about the work.
+    /// Whether the rows caused the error. An outage or a cancelled task is independent of them.
     var isOfTheWork: Bool {
         switch self {
         case is CancellationError: false
         case let error as PostgresError:
             switch error.code {
             case .cancelled: false
-            // Names, rights and the schema: a database that is not migrated.
+            // Unknown names, missing privileges, missing schema: the database is not migrated.
             case .sqlState(let state) where state.hasPrefix("42") || state.hasPrefix("3F"): false
-            // Waiting for a lock, or for a server that is silent, says nothing about the row.
+            // A lock timeout or a silent server is independent of the row.
             case .deadlineExceeded, .sqlState("55P03"): false
             default: !error.isOutage
             }

@@ -6,51 +6,51 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Decides who hears of events, and keeps that with everything that follows from it.
+/// Decides which users are notified of events, and stores the decisions with their effects.
 struct DecisionStore: Sendable {
     let pool: PostgresPool
-    /// What is let go at the end of quiet hours leaves spread over this time, so that a zone does not wake all at once.
-    var spread = DecisionStore.usualSpread
+    /// The end of quiet hours is spread over this time, to avoid a burst for each time zone.
+    var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
-    static let usualSpread = Duration.seconds(600)
+    static let defaultSpread = Duration.seconds(600)
 
-    /// What was decided about a batch.
+    /// The decisions about a batch of events.
     struct BatchDecisions: Sendable {
         /// By event.
         var answers: [UUID: Ruling] = [:]
-        /// How much people have not read, of those whose badge says so.
+        /// The unread counts of users whose badge shows them.
         var unread: [PersonKey: Int] = [:]
     }
 
-    /// What was decided about one event.
+    /// The decisions about one event.
     enum Ruling: Sendable {
-        /// Seen before, and nothing is left to do.
+        /// The event is known, and all its pushes have outcomes.
         case settled
-        /// By notification: what became of it when the event came first. Holds those that were decided then. And what is
-        /// said, with the members of its groups and in everybody's voice.
+        /// The answers of the event's first delivery, by notification. Then the notifications, with group members as
+        /// recipients and localized for each recipient.
         case decided([UUID: RuleDecision.Answer], [EventCase.PendingNotification])
     }
 
-    /// What is known of an event that was seen before.
-    struct Memory {
+    /// The stored state of a known event.
+    struct KnownEvent {
         var isSettled = false
         var answers: [UUID: RuleDecision.Answer] = [:]
-        /// By rule: whom it told.
+        /// The recipients of each rule.
         var users: [String: [UserID]] = [:]
-        /// Rules whose people are told in steps, or were: that is not the event's affair any more.
+        /// Rules with a fan-out, running or finished. ``FanOutStore`` handles their recipients.
         var largeAudiences: Set<String> = []
     }
 
-    /// Decides a batch in one transaction. An event that was seen before is not decided again, and nobody is charged for
-    /// it again: what was decided is what is published.
+    /// Decides a batch of events in one transaction.
     ///
-    /// An event is settled when every notification that was to be pushed at once has an answer, which it can only have if
-    /// it was published. An event that was seen before and has a notification without an answer is not: its first
-    /// delivery may have ended between this commit and the broker's word, so it is to be published again, under the same
-    /// ids. What was held is not the event's affair any more.
+    /// A known event is not decided again, and its recipients' caps are not charged again. The stored decisions apply.
     ///
-    /// - Parameter events: each once.
+    /// A known event is settled when every immediate push has an outcome, because an outcome proves that the push was
+    /// published. Without one, a process may have died between the commit and the publisher confirm. The event is then
+    /// published again under the same ids. ``HeldStore`` publishes held notifications.
+    ///
+    /// - Parameter events: without duplicates.
     func decide(_ events: [EventCase], now: Timestamp) async throws -> BatchDecisions {
         guard !events.isEmpty else { return BatchDecisions() }
         return try await Outage.ofDatabase {
@@ -58,7 +58,7 @@ struct DecisionStore: Sendable {
                 try await transaction.execute(AdvisoryLock.decisions.shared)
                 let rows = try await transaction.query(DecisionStore.insert(events.map(\.record)))
                 let new = try rows.keys
-                // Hardly ever: an event that somebody asked to be forgotten after.
+                // Rare: a user was erased after one of the events happened.
                 let isLate = try rows.first?.decode(Bool.self, at: 1) ?? false
                 var events = events
                 if isLate { events = try await transaction.withoutErased(events) }
@@ -74,12 +74,12 @@ struct DecisionStore: Sendable {
         }
     }
 
-    /// Puts the members of groups among the recipients: those who belong to it now or, for an event that was seen before,
-    /// those who were told then. Statements to too many are taken out.
+    /// Adds group members to the recipients: the present members or, for a known event, the recipients of its first
+    /// delivery. Removes notifications with more recipients than ``LargeAudience/threshold``.
     ///
-    /// - Returns: what was taken out of events that were not seen before.
+    /// - Returns: the removed notifications of new events.
     private func gatherMembers(
-        _ events: inout [EventCase], _ seen: [UUID: Memory], _ transaction: PostgresTransaction
+        _ events: inout [EventCase], _ seen: [UUID: KnownEvent], _ transaction: PostgresTransaction
     ) async throws -> [LargeAudience] {
         var largeAudiences: [LargeAudience] = []
         let fresh = events.filter { seen[$0.record.key] == nil }.flatMap { event in
@@ -115,29 +115,29 @@ struct DecisionStore: Sendable {
         return largeAudiences
     }
 
-    /// Decides about a part of a crowd, or finds the words for what was decided.
+    /// Decides one step of a fan-out, or restores the notifications of a decided step.
     func decide(
-        _ event: EventCase, _ memory: Memory?, _ transaction: PostgresTransaction, now: Timestamp
+        _ event: EventCase, _ memory: KnownEvent?, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws -> BatchDecisions {
         let key = event.record.key
         return try await decide(
             [event], new: memory == nil ? [key] : [], memory.map { [key: $0] } ?? [:], transaction, now: now)
     }
 
-    /// Decides about events that nobody has decided about, and finds the words for those that somebody has.
+    /// Decides new events, and restores the notifications of known events.
     private func decide(
-        _ events: [EventCase], new: Set<UUID>, _ seen: [UUID: Memory], _ transaction: PostgresTransaction,
+        _ events: [EventCase], new: Set<UUID>, _ seen: [UUID: KnownEvent], _ transaction: PostgresTransaction,
         now: Timestamp
     ) async throws -> BatchDecisions {
         var batchDecisions = BatchDecisions()
         for (key, memory) in seen where memory.isSettled { batchDecisions.answers[key] = .settled }
         let fresh = events.filter { new.contains($0.record.key) }
         let news = try await transaction.news(of: fresh, now: now)
-        let revoiced = events.filter { !new.contains($0.record.key) }.flatMap { event in
+        let relocalized = events.filter { !new.contains($0.record.key) }.flatMap { event in
             event.pendingNotifications.contains { $0.localizer != nil } ? event.asked : []
         }
         var people = try await transaction.people(
-            asked: fresh.flatMap(\.asked) + revoiced, charged: fresh.flatMap(\.charged),
+            asked: fresh.flatMap(\.asked) + relocalized, charged: fresh.flatMap(\.charged),
             watched: fresh.flatMap(\.watched), now: now, logger)
         try await transaction.told(fresh, &people, now: now)
         var writes = DecisionWrites(decidedAt: now)
@@ -164,29 +164,29 @@ struct DecisionStore: Sendable {
         return batchDecisions
     }
 
-    /// What was decided about events that were seen before.
-    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: Memory] {
+    /// Reads the stored state of known events.
+    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: KnownEvent] {
         guard !keys.isEmpty else { return [:] }
-        var memories = Dictionary(uniqueKeysWithValues: keys.map { ($0, Memory()) })
+        var memories = Dictionary(uniqueKeysWithValues: keys.map { ($0, KnownEvent()) })
         for row in try await transaction.query(DecisionStore.decisions(Array(keys))) {
             let until = try row.decode(Date?.self, at: 3).map(Timestamp.init)
             let key = try row.decode(UUID.self, at: 0)
-            memories[key, default: Memory()].answers[try row.decode(UUID.self, at: 1)] =
+            memories[key, default: KnownEvent()].answers[try row.decode(UUID.self, at: 1)] =
                 RuleDecision.Answer(word: try row.decode(String.self, at: 2), until: until)
-            memories[key, default: Memory()].users[try row.decode(String.self, at: 4), default: []]
+            memories[key, default: KnownEvent()].users[try row.decode(String.self, at: 4), default: []]
                 .append(try row.decode(UserID.self, at: 5))
         }
         for (key, rules) in try await transaction.largeAudiences(of: keys) {
-            memories[key, default: Memory()].largeAudiences = rules
+            memories[key, default: KnownEvent()].largeAudiences = rules
         }
         for key in try await transaction.query(DecisionStore.settled(Array(keys))).keys {
-            memories[key, default: Memory()].isSettled = true
+            memories[key, default: KnownEvent()].isSettled = true
         }
         return memories
     }
 
-    /// In the order of the keys, so that two batches with the same events wait for each other and do not deadlock. Answers
-    /// which are new, and whether somebody was forgotten after one of them had happened.
+    /// Inserts events in key order, so that two batches with the same events wait for each other and do not deadlock.
+    /// Returns the keys of new events, and whether a user was erased after the oldest event.
     private static func insert(_ events: [EventRecord]) -> SQL {
         let oldest = events.map(\.occurredAt).min() ?? Timestamp(milliseconds: 0)
         return """
@@ -207,7 +207,7 @@ struct DecisionStore: Sendable {
         """
     }
 
-    /// What is told in steps is published by whoever takes them.
+    /// Excludes the decisions of fan-outs.
     private static let isNotFanOut: SQL = """
         NOT EXISTS (SELECT FROM rules.crowd WHERE (crowd.event, crowd.rule) = (decision.event, decision.rule))
         """

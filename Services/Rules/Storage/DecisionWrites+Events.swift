@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension DecisionWrites {
-    /// What this batch put into inboxes before somebody read them.
+    /// Marks inbox items of this batch as read if the event reports a read.
     mutating func read(_ event: EventCase) {
         for signal in event.signals {
             guard case .read(let user, let thread) = signal else { continue }
@@ -13,8 +13,8 @@ extension DecisionWrites {
         }
     }
 
-    /// What an event's decisions leave behind: every alert is to be found in the inbox, whether or not it is pushed, from
-    /// when it is due; what is summed up is found in its summary.
+    /// Adds the effects of an event's decisions. Every alert enters the inbox when it is due, whether or not it is
+    /// pushed. Gathered notifications enter it as part of their digest.
     mutating func add(
         _ event: EventCase, _ decided: [DecisionRecord], _ people: [PersonKey: Person], spread: Duration
     ) {
@@ -53,11 +53,11 @@ extension DecisionWrites {
                 }
             }
             rest = rest.dropFirst(pending.recipients.count)
-            if isReferred { sayings.append(pending.rendered) }
+            if isReferred { renderedNotifications.append(pending.rendered) }
         }
     }
 
-    /// Keeps what waits. What waits about the same already, also from this batch, makes way for it.
+    /// Adds a held notification. It replaces those of this batch about the same item.
     private mutating func hold(_ new: Held) {
         if let item = new.item {
             for old in held where old.person == new.person && old.rule == new.rule && old.item == item {
@@ -70,7 +70,7 @@ extension DecisionWrites {
 }
 
 extension EventCase.PendingNotification {
-    /// Whether the inbox has it from now on.
+    /// Whether the notification enters the inbox now.
     fileprivate func isKeptNow(_ decision: RuleDecision) -> Bool {
         guard isUserVisible, policy.inbox else { return false }
         switch decision.reason {
@@ -115,8 +115,8 @@ extension DecisionWrites.Gathered {
 }
 
 extension RuleDecision {
-    /// When what is held is judged again. The end of quiet hours is everybody's at once, so it is spread, the same
-    /// notification always alike.
+    /// When a held notification is decided again. The end of quiet hours is spread over `spread`, at an offset that
+    /// follows from the notification's id.
     func dueAt(_ notification: UUID, spread: Duration) -> Timestamp? {
         guard case .hold(let until) = answer else { return nil }
         guard reason == .quietHours else { return until }

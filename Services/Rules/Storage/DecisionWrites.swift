@@ -2,14 +2,14 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Everything that one batch of decisions leaves behind, written in one statement.
+/// The effects of a batch of decisions, written in one statement.
 struct DecisionWrites: Sendable {
     var decisions: [DecisionRecord] = []
     var decidedAt: Timestamp
-    var sayings: [RenderedNotification] = []
+    var renderedNotifications: [RenderedNotification] = []
     var inbox: [Kept] = []
     var held: [Held] = []
-    /// Logs that were charged, by person.
+    /// The charged cap histories, by user.
     var capHistory: [PersonKey: [String: [Timestamp]]] = [:]
 
     /// A notification in an inbox.
@@ -21,12 +21,12 @@ struct DecisionWrites: Sendable {
         var isRead = false
     }
 
-    /// What is said again to nobody until then, by person.
+    /// When each dedupe key ends, by user.
     var dedupeUntil: [PersonKey: [String: Timestamp]] = [:]
     var gathered: [Gathered] = []
     var reports: [Report] = []
 
-    /// A notification that waits.
+    /// A held notification.
     struct Held: Sendable {
         var notification: UUID
         var person: PersonKey
@@ -37,16 +37,16 @@ struct DecisionWrites: Sendable {
         var kind: HeldKind = .held
         var item: String?
         var saidAt: Timestamp?
-        /// When it was to be pushed for the first time, if not now.
+        /// When it was first to be pushed; `nil`: now.
         var since: Timestamp?
         var dueAt: Timestamp
-        /// Whether the inbox has it, or never will.
+        /// Whether the inbox has the notification, or never gets it.
         var isKept = true
         var isByQuietHours = false
-        /// For the digest that it may end in.
+        /// Its entry, if it ends in a digest.
         var entry: Digest.Entry?
 
-        /// The end of what waits.
+        /// The decision that drops the held notification.
         func decided(_ reason: RuleDecision.Cause) -> DecisionRecord {
             DecisionRecord(
                 notification: notification, step: 1, event: event, rule: rule, person: person,
@@ -54,7 +54,7 @@ struct DecisionWrites: Sendable {
         }
     }
 
-    /// What is to be summed up.
+    /// A notification that is gathered for a digest.
     struct Gathered: Sendable {
         var person: PersonKey
         var rule: String
@@ -68,11 +68,11 @@ struct DecisionWrites: Sendable {
         var from: Timestamp
         var end: Timestamp?
         var digest: Digest
-        /// Where the app says its users are.
+        /// The app's default time zone.
         var zone: Zone
     }
 
-    /// A notification of which the upstream wants to know what becomes.
+    /// A notification whose delivery is reported to the upstream.
     struct Report: Sendable {
         var notification: UUID
         var person: PersonKey
@@ -108,27 +108,28 @@ struct DecisionWrites: Sendable {
     private func insertSayings() throws(WireError) -> SQL {
         var contents: [String] = []
         var previews: [String?] = []
-        for rendered in sayings {
+        for rendered in renderedNotifications {
             contents.append(String(decoding: try WireCoding.encode(rendered.content), as: UTF8.self))
             let preview = try rendered.preview.map { preview throws(WireError) in try WireCoding.encode(preview) }
             previews.append(preview.map { String(decoding: $0, as: UTF8.self) })
         }
-        let mutes = try texts(sayings.map(\.mutes))
+        let mutes = try texts(renderedNotifications.map(\.mutes))
         return """
             INSERT INTO rules.saying
                 (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, said_at)
             SELECT id, app, rule, lane, content::json, preview::json, ARRAY(SELECT json_array_elements_text(mutes::json)), expires_at,
                 delivery, correlation, traceparent, \(decidedAt.date)
             FROM unnest(
-                \(sayings.map(\.id)), \(sayings.map(\.app.rawValue)), \(sayings.map(\.rule)),
-                \(sayings.map(\.lane.rawValue)), \(contents), \(previews), \(mutes), \(sayings.map(\.expiresAt?.date)),
-                \(sayings.map(\.delivery?.rawValue)), \(sayings.map(\.correlation)), \(sayings.map { $0.traceparent?.replacing("\0", with: "") })
+                \(renderedNotifications.map(\.id)), \(renderedNotifications.map(\.app.rawValue)), \(renderedNotifications.map(\.rule)),
+                \(renderedNotifications.map(\.lane.rawValue)), \(contents), \(previews), \(mutes), \(renderedNotifications.map(\.expiresAt?.date)),
+                \(renderedNotifications.map(\.delivery?.rawValue)), \(renderedNotifications.map(\.correlation)), \(renderedNotifications.map { $0.traceparent?.replacing("\0", with: "") })
             ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
             ON CONFLICT DO NOTHING
             """
     }
 
-    /// Lists of texts, each as JSON; Postgres has no lists of lists of different length, and no NUL in a text.
+    /// Encodes each list as JSON, because Postgres arrays are rectangular. Removes NUL, which Postgres text cannot
+    /// contain.
     private func texts(_ lists: [[String]]) throws(WireError) -> [String] {
         var texts: [String] = []
         for list in lists {
@@ -199,12 +200,12 @@ struct DecisionWrites: Sendable {
     }
 }
 
-/// Why something waits.
+/// Why a notification is held.
 enum HeldKind: String, Sendable {
-    /// The person's affair: quiet hours, a cap.
+    /// The recipient's quiet hours, or a cap.
     case held
-    /// The event's: it is about a later moment.
+    /// The event names a later time.
     case scheduled
-    /// It sums up what was gathered, and is due.
+    /// The notification is a digest, which is due.
     case summary
 }

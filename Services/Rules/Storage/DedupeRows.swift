@@ -3,7 +3,7 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Adds what was said to people not long ago, of what these events would say again.
+    /// Reads the active dedupe keys of the events' recipients.
     func told(_ events: [EventCase], _ people: inout [PersonKey: Person], now: Timestamp) async throws {
         var wanted: [(person: PersonKey, key: String)] = []
         for event in events {
@@ -26,7 +26,7 @@ extension PostgresTransaction {
         }
     }
 
-    /// Keeps what is not said again for a while.
+    /// Stores dedupe keys with their end times.
     func keepDedupe(_ told: [PersonKey: [String: Timestamp]]) async throws {
         let rows = told.flatMap { person, keys in keys.map { (person: person, key: $0.key, until: $0.value) } }
         guard !rows.isEmpty else { return }

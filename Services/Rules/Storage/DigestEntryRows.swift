@@ -2,7 +2,7 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// What one rule gathers for one person.
+/// The key of a digest bucket: the items that one rule gathers for one user.
 struct BucketKey: Hashable, Comparable, Sendable {
     var person: PersonKey
     var bucket: String
@@ -11,20 +11,20 @@ struct BucketKey: Hashable, Comparable, Sendable {
 }
 
 extension PostgresTransaction {
-    /// Writes what a batch of decisions leaves behind.
+    /// Writes the effects of a batch of decisions.
     ///
-    /// - Parameter people: whose own digest times and zones are known.
+    /// - Parameter people: the users with their digest times and time zones.
     func keep(_ writes: DecisionWrites, _ people: [PersonKey: Person], now: Timestamp) async throws {
         if !writes.isEmpty { try await execute(writes.sql()) }
         try await keepDedupe(writes.dedupeUntil)
         try await gather(writes.gathered, people, now: now)
     }
 
-    /// Puts what is to be summed up into its buckets, and plans when they close.
+    /// Puts gathered notifications into buckets, and plans when the buckets close.
     private func gather(
         _ gathered: [DecisionWrites.Gathered], _ people: [PersonKey: Person], now: Timestamp
     ) async throws {
-        // The last word about an item is the only one, also within a batch.
+        // Only the latest notification about an item counts, also within a batch.
         var items: [BucketKey: [String: DecisionWrites.Gathered]] = [:]
         for one in gathered {
             let key = BucketKey(person: one.person, bucket: one.bucket)
@@ -60,16 +60,16 @@ extension PostgresTransaction {
 }
 
 extension Digest {
-    /// When a bucket that has something in it from some moment on is closed.
+    /// When a bucket closes whose items count from `moment` on.
     ///
-    /// - Parameter last: when this bucket was told before.
+    /// - Parameter last: the previous digest of the bucket.
     func closing(
         after moment: Timestamp, settings: PersonalSettings, zone: Zone, last: DigestTime.Occurrence?
     ) -> DigestTime.Occurrence {
         let zone = settings.zone ?? zone
         switch close {
         case .daily(let usual):
-            // A moment earlier: what begins to count at that very time is told then.
+            // One millisecond earlier: an item that counts from the digest time on belongs to that digest.
             return DigestTime(time: settings.digestTime ?? usual).next(
                 after: moment - .milliseconds(1), in: zone, last: last)
         case .after(let window):
@@ -84,11 +84,11 @@ enum DigestEntryRows {
         var key: BucketKey
         var closeAt: Timestamp
         var plannedAt: Timestamp
-        /// So many are told at once.
+        /// The number of items at which the bucket closes early.
         var count: Int?
     }
 
-    /// Makes buckets, and keeps others from them until the transaction ends.
+    /// Creates missing buckets, and locks all until the transaction ends.
     fileprivate static func open(_ keys: [BucketKey], rules: [String], _ now: Timestamp) -> SQL {
         """
         INSERT INTO rules.digest (app, user_id, bucket, rule, planned_at)
@@ -100,7 +100,7 @@ enum DigestEntryRows {
         """
     }
 
-    /// A later word about an item is news again.
+    /// Inserts items. A later notification replaces an earlier one about the same item, and counts as new.
     fileprivate static func insert(_ items: [DecisionWrites.Gathered]) throws(WireError) -> SQL {
         var values: [String] = []
         for item in items { values.append(String(decoding: try WireCoding.encode(item.values), as: UTF8.self)) }
@@ -122,7 +122,7 @@ enum DigestEntryRows {
             """
     }
 
-    /// A bucket closes when the first of what is in it wants it to, and at once when it is full.
+    /// Plans when buckets close: at the earliest time of their items, or immediately if full.
     fileprivate static func plan(_ plans: [Plan], _ now: Timestamp) -> SQL {
         """
         UPDATE rules.digest SET

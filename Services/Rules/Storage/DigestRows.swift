@@ -2,9 +2,9 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Rows of `rules.digest` and `rules.digest_item`, when buckets close.
+/// Statements on `rules.digest` and `rules.digest_item` that close buckets.
 enum DigestRows {
-    /// A `WHERE` clause: the buckets that are due, the first so many of them.
+    /// A `WHERE` clause for the first ``DigestStore/batch`` due buckets.
     static func due(_ now: Timestamp) -> SQL {
         "WHERE close_at <= \(now.date) AND dead_at IS NULL ORDER BY close_at LIMIT \(DigestStore.batch)"
     }
@@ -27,7 +27,7 @@ enum DigestRows {
     /// The keys of buckets, which ``names(_:)`` reads.
     static func keys(_ which: SQL) -> SQL { "SELECT app, user_id, bucket FROM rules.digest \(which)" }
 
-    /// App, user and bucket as they stand in a row, whether or not they can be read.
+    /// App, user and bucket of a row, unvalidated.
     static func names(_ row: PostgresRow) throws(PostgresError) -> [String] {
         [try row.decode(at: 0), try row.decode(at: 1), try row.decode(at: 2)]
     }
@@ -41,7 +41,7 @@ enum DigestRows {
         """
     }
 
-    /// What is gone; not what was said anew meanwhile.
+    /// Deletes removed items, except those with a later notification.
     static func remove(_ rows: [DigestStore.Row]) -> SQL {
         let gone = rows.flatMap { row in row.closing.gone.map { (row.key, $0) } }
         return """

@@ -6,25 +6,26 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Buckets, and what becomes of them when they close.
+/// Closes digest buckets.
 struct DigestStore: Sendable {
-    /// The most that are looked at at once.
+    /// The maximum number of buckets that one call closes.
     static let batch = 200
 
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// A summary that could not be written, and why: its items are gone.
+    /// A digest that could not be rendered. Its items are gone.
     struct Failure: Sendable {
         var app: AppID
         var error: RenderError
     }
 
-    /// Closes the buckets that are due: what they come to is put where what waits is, due now, and judged there like
-    /// everything else. Any number of processes may do this. A bucket or an item that cannot be read, and a bucket that
-    /// cannot be closed, is marked as dead (``DeadRow``), and the others go on.
+    /// Closes the due buckets. Each digest becomes a held notification that is due now.
     ///
-    /// - Returns: how many were looked at.
+    /// Any number of processes may run it. A bucket or an item that cannot be read, or a bucket that cannot be closed,
+    /// is marked as dead (``DeadRow``) and does not block the others.
+    ///
+    /// - Returns: the number of buckets processed, and the failures.
     func close(by ruleSets: RuleSets, now: Timestamp) async throws -> (taken: Int, failures: [Failure]) {
         let due = DigestRows.due(now)
         let parts = try await Outage.ofDatabase {
@@ -50,7 +51,7 @@ struct DigestStore: Sendable {
                     dead.append(DeadRow(table: .digest, app: names[0], key: names, reason: .unreadable))
                 }
             }
-            try await transaction.bury(dead, logger)
+            try await transaction.markDead(dead, logger)
             guard !buckets.isEmpty else { return (rows.count, []) }
             let keys = buckets.map(\.key)
             let items = try await items(of: keys, transaction)
@@ -86,7 +87,7 @@ struct DigestStore: Sendable {
                 dead.append(DeadRow(table: .digestItem, app: names[0], key: names, reason: .unreadable))
             }
         }
-        try await transaction.bury(dead, logger)
+        try await transaction.markDead(dead, logger)
         return items
     }
 }
@@ -105,7 +106,7 @@ extension Bucket.Item {
 }
 
 extension DigestStore {
-    /// A bucket that is due, and what becomes of it.
+    /// A due bucket, and the result of its close.
     struct Row: Sendable {
         var key: BucketKey
         var rule: String
@@ -149,7 +150,7 @@ extension DigestStore {
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
             }
-            writes.sayings.append(rendered)
+            writes.renderedNotifications.append(rendered)
             writes.held.append(
                 DecisionWrites.Held(
                     notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]), person: key.person,
@@ -174,8 +175,8 @@ extension DigestStore {
 }
 
 extension Rule {
-    /// The summary of a closing bucket. Its id follows from the date or, without one, from the items that no summary had
-    /// before. Two summaries of one bucket may have the same latest item, since a bucket may count earlier items again.
+    /// Renders the digest of a closing bucket. Its id follows from the date or, for digests after a window, from the
+    /// new items. The latest item does not identify it: a bucket may count earlier items again.
     fileprivate func rendered(
         _ closing: Bucket.Closing, _ digest: Digest, _ settings: PersonalSettings, _ set: RuleSet, _ key: BucketKey,
         _ latest: Bucket.Item, now: Timestamp
@@ -194,7 +195,7 @@ extension Rule {
                     bucket, "items", ids: closing.told.filter { !$0.wasSent }.map(\.notification)
                 ).uuidString
             }
-        // The next one replaces it on the screen.
+        // The next digest replaces this one on the screen.
         if renderedText.content.collapseKey == nil {
             renderedText.content.collapseKey = bucket.uuidString.lowercased()
             renderedText.preview?.collapseKey = renderedText.content.collapseKey

@@ -3,7 +3,7 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Takes out of events who asked to be forgotten after they had happened.
+    /// Removes users from events that happened before their erasure.
     func withoutErased(_ events: [EventCase]) async throws -> [EventCase] {
         let people = Set(events.flatMap(\.people))
         guard !people.isEmpty else { return events }
@@ -20,13 +20,13 @@ extension PostgresTransaction {
 }
 
 extension EventCase {
-    /// Everybody it names, as far as is known.
+    /// The users that the event names.
     fileprivate var people: [PersonKey] {
         let named = pendingNotifications.flatMap { $0.recipients.map(\.user) } + signals.flatMap(\.users)
         return named.map { PersonKey(app: record.app, user: $0) }
     }
 
-    /// Without those who were forgotten when it had happened already.
+    /// The event without users whose erasure is later than the event.
     fileprivate func without(_ erased: [PersonKey: Timestamp]) -> EventCase {
         var event = self
         func isErased(_ user: UserID) -> Bool {

@@ -5,32 +5,36 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Forgets people at their word, in small steps.
+/// Deletes the data of erased users, in small steps.
 ///
-/// First it is written down that they are forgotten (``AdvisoryLock/decisions``): from then on no event that happened before is
-/// about them, wherever it is under way, and whatever was being decided has ended. Then what waits is deleted, so that
-/// nothing new comes of it, and then what was decided, with all that hangs on it. Whoever dies in between is followed by
-/// the message's next delivery. The person's own requests over HTTP, and later events about them, begin anew.
+/// 1. Records the erasure under ``AdvisoryLock/decisions``. Running decisions have then ended, and later ones ignore
+///    the user in events from before the erasure.
+/// 2. Deletes digest buckets and their items, so that no new notification follows from them.
+/// 3. Deletes notifications with decisions, outcomes, receipts, reports and inbox items; then settings and presence.
+///
+/// After a crash the redelivered message continues the erasure. Later events about the user, and the user's own HTTP
+/// requests, start from an empty state.
 struct ErasureStore: Sendable {
-    /// The most notifications that one transaction forgets.
-    static let usualBatch = 500
+    /// The maximum number of notifications that one transaction deletes.
+    static let defaultBatch = 500
 
     let pool: PostgresPool
-    var batch = ErasureStore.usualBatch
+    var batch = ErasureStore.defaultBatch
 
-    /// Forgets a person, of whom everything is deleted that is known here now.
+    /// Deletes all stored data of a user.
     ///
-    /// - Parameter moment: when the registry forgot them.
-    /// - Returns: whether there was something to do: not where this, or a later word, has been carried out.
+    /// - Parameter moment: when the registry erased the user.
+    /// - Returns: `false` if this or a later erasure is complete already.
     @discardableResult
     func erase(_ person: PersonKey, at moment: Timestamp, now: Timestamp) async throws -> Bool {
         try await Outage.ofDatabase {
-            guard try await noteDown(person, at: moment) else { return false }
-            // What is let go may be gathered, and what is gathered is let go: until there is neither.
+            guard try await recordErasure(person, at: moment) else { return false }
+            // A released notification may be gathered, and a closing bucket adds a held one: repeats until both are
+            // gone.
             var isMore = true
             while isMore {
                 isMore = try await clear("rules.digest", person) + clear("rules.digest_item", person) > 0
-                while try await forgetNotifications(of: person) { isMore = true }
+                while try await deleteNotifications(of: person) { isMore = true }
             }
             for table: SQL in [
                 "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.person",
@@ -46,7 +50,7 @@ struct ErasureStore: Sendable {
         }
     }
 
-    private func noteDown(_ person: PersonKey, at moment: Timestamp) async throws -> Bool {
+    private func recordErasure(_ person: PersonKey, at moment: Timestamp) async throws -> Bool {
         try await pool.transaction { transaction in
             try await transaction.execute(AdvisoryLock.decisions.alone)
             let noted = try await transaction.query(
@@ -57,7 +61,7 @@ struct ErasureStore: Sendable {
                 RETURNING person
                 """)
             guard !noted.isEmpty else { return false }
-            // Now: what happens next to a group is not for them.
+            // In the same transaction: later events about a group no longer reach the user.
             try await transaction.execute(
                 "DELETE FROM rules.member WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue)")
             return true
@@ -70,34 +74,34 @@ struct ErasureStore: Sendable {
             "DELETE FROM \(table) WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue)")
     }
 
-    /// One batch of the person's notifications, with all that hangs on them.
+    /// Deletes one batch of the user's notifications, with all rows that refer to them.
     ///
-    /// - Returns: whether there was any.
-    private func forgetNotifications(of person: PersonKey) async throws -> Bool {
+    /// - Returns: whether there was any notification.
+    private func deleteNotifications(of person: PersonKey) async throws -> Bool {
         try await pool.transaction { transaction in
-            // No outcome comes in between, nor another erasure that refers to the same sayings.
+            // Excludes concurrent outcomes, and erasures that share rendered notifications.
             try await transaction.execute(AdvisoryLock.outcomes.alone)
             var notifications: [UUID] = []
             for row in try await transaction.query(ErasureStore.notifications(of: person, limit: batch)) {
                 notifications.append(try row.decode(UUID.self, at: 0))
             }
             guard !notifications.isEmpty else { return false }
-            var sayings: Set<UUID> = []
+            var renderedIDs: Set<UUID> = []
             for table: SQL in ["rules.held", "rules.inbox"] {
                 let rows = try await transaction.query(
                     "DELETE FROM \(table) WHERE notification = ANY(\(notifications)) RETURNING saying")
-                for row in rows { sayings.insert(try row.decode(UUID.self, at: 0)) }
+                for row in rows { renderedIDs.insert(try row.decode(UUID.self, at: 0)) }
             }
             for table: SQL in ["rules.outcome", "rules.receipt", "rules.report", "rules.decision"] {
                 try await transaction.execute("DELETE FROM \(table) WHERE notification = ANY(\(notifications))")
             }
-            try await transaction.execute(ErasureStore.unsaid(Array(sayings)))
+            try await transaction.execute(ErasureStore.unusedRenderings(Array(renderedIDs)))
             return true
         }
     }
 
-    /// Some of a person's notifications. What was decided has its app by its event, which is kept for as long as the
-    /// decision; what is summed up waits before it is decided about; an inbox may outlive both.
+    /// Selects some notifications of a user. A decision has its app by its event, which is stored as long as the
+    /// decision. A digest waits in `held` before its first decision. An inbox item may outlive both.
     static func notifications(of person: PersonKey, limit: Int) -> SQL {
         let (app, user) = (person.app.rawValue, person.user.rawValue)
         return """
@@ -111,10 +115,10 @@ struct ErasureStore: Sendable {
             """
     }
 
-    /// What was said to nobody else goes too.
-    static func unsaid(_ sayings: [UUID]) -> SQL {
+    /// Deletes rendered notifications that no inbox and no held notification uses any more.
+    static func unusedRenderings(_ renderedIDs: [UUID]) -> SQL {
         """
-        DELETE FROM rules.saying WHERE id = ANY(\(sayings))
+        DELETE FROM rules.saying WHERE id = ANY(\(renderedIDs))
             AND NOT EXISTS (SELECT FROM rules.inbox WHERE inbox.saying = saying.id)
             AND NOT EXISTS (SELECT FROM rules.held WHERE held.saying = saying.id)
         """
@@ -122,27 +126,29 @@ struct ErasureStore: Sendable {
 }
 
 extension PersonKey {
-    /// A name that does not say whose it is.
+    /// A pseudonym of the user: a UUID derived from app and user id.
     var digest: UUID { DerivedID.uuid5(DerivedID.namespace, ["erased", app.rawValue, user.rawValue]) }
 }
 
-/// What must not happen while somebody is being forgotten waits until they are; and the other way round. Until the
-/// transaction ends. Taken in a statement of its own, so that the next one sees what the other has done.
+/// Advisory locks that are held until the transaction ends. They serialize erasures with decisions and outcomes, and
+/// give periodic work to one process.
+///
+/// A lock is taken in its own statement, so that the next statement sees the changes of the previous holder.
 enum AdvisoryLock: Int, Sendable {
-    /// Deciding about events, against noting down who is forgotten.
+    /// Shared by decisions; exclusive for recording an erasure.
     case decisions = 1
-    /// Keeping what became of notifications, against deleting them.
+    /// Shared by writers of outcomes and receipts; exclusive for deleting notifications.
     case outcomes
-    /// Deleting what is old is one process's affair at a time.
+    /// Held by the one process that deletes old rows.
     case history
-    /// Counting is; whoever comes second leaves it to the first.
+    /// Held by the one process that counts; other processes skip the count.
     case tallies
 
     private static let space = 0x4845_4C49
 
-    /// Beside others of its kind.
+    /// Takes the lock in shared mode.
     var shared: SQL { "SELECT pg_advisory_xact_lock_shared(\(AdvisoryLock.space)::int4, \(rawValue)::int4)" }
     var alone: SQL { "SELECT pg_advisory_xact_lock(\(AdvisoryLock.space)::int4, \(rawValue)::int4)" }
-    /// Without waiting: answers whether it is the transaction's.
+    /// Tries to take the lock without waiting; returns whether the transaction has it.
     var attempt: SQL { "SELECT pg_try_advisory_xact_lock(\(AdvisoryLock.space)::int4, \(rawValue)::int4)" }
 }

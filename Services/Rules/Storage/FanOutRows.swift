@@ -3,14 +3,14 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Keeps what is to be told in steps, in the transaction that decides about the rest of its event.
+    /// Stores fan-outs, in the transaction that decides the rest of their event.
     func open(_ largeAudiences: [LargeAudience]) async throws {
         for largeAudience in largeAudiences.sorted(by: { ($0.key, $0.rule) < ($1.key, $1.rule) }) {
             try await execute(try FanOutRows.insert(largeAudience))
         }
     }
 
-    /// The rules of these events whose statements are told in steps, or were.
+    /// The rules of these events that have a fan-out, running or finished.
     func largeAudiences(of events: Set<UUID>) async throws -> [UUID: Set<String>] {
         var rules: [UUID: Set<String>] = [:]
         for row in try await query("SELECT event, rule FROM rules.crowd WHERE event = ANY(\(Array(events)))") {
@@ -19,7 +19,7 @@ extension PostgresTransaction {
         return rules
     }
 
-    /// What was decided in the step that nobody knows to have been published.
+    /// The decisions of a step whose publication is not confirmed.
     func decided(of largeAudience: LargeAudience, upTo decided: String) async throws -> [(
         user: UserID, id: UUID, RuleDecision.Answer
     )] {
@@ -32,9 +32,9 @@ extension PostgresTransaction {
         }
     }
 
-    /// Notes how far a crowd has come.
+    /// Stores the progress of a fan-out.
     ///
-    /// - Parameter due: when somebody is to look at it again.
+    /// - Parameter due: when a process continues it.
     func move(_ largeAudience: LargeAudience, due: Timestamp) async throws {
         try await execute(
             """
@@ -43,7 +43,7 @@ extension PostgresTransaction {
             """)
     }
 
-    /// Everybody has been told. That it was a crowd is remembered, for when the event comes again; the event is not.
+    /// Marks a fan-out as finished. The row stays, because the event may arrive again; the event's body is deleted.
     func end(_ largeAudience: LargeAudience, now: Timestamp) async throws {
         try await execute(
             """
@@ -66,7 +66,7 @@ enum FanOutRows {
             """
     }
 
-    /// A crowd's key.
+    /// The key of a fan-out.
     struct Key: Hashable, Sendable {
         var event: UUID
         var rule: String
@@ -76,15 +76,15 @@ enum FanOutRows {
         }
     }
 
-    /// A `WHERE` clause: the crowds that are due.
+    /// A `WHERE` clause for the due fan-outs.
     static func due(_ now: Timestamp) -> SQL { "WHERE due_at <= \(now.date) AND dead_at IS NULL" }
 
-    /// The same for one crowd, if it is due.
+    /// The same for one fan-out, if it is due.
     static func due(_ now: Timestamp, only key: Key) -> SQL {
         "\(due(now)) AND event = \(key.event) AND rule = \(key.rule)"
     }
 
-    /// The crowd whose turn it is; no other process gets it before the transaction has ended.
+    /// Selects the fan-out that is due longest, and locks it until the transaction ends.
     static func select(_ which: SQL) -> SQL {
         """
         SELECT body::text, rule, arrived_at, told, decided, event, body ->> 'app' FROM rules.crowd
@@ -92,7 +92,7 @@ enum FanOutRows {
         """
     }
 
-    /// The keys of crowds, those first whose turn it is.
+    /// The keys of fan-outs, the longest due first.
     static func keys(_ which: SQL) -> SQL { "SELECT event, rule FROM rules.crowd \(which) ORDER BY due_at LIMIT 100" }
 
     static func key(_ row: PostgresRow) throws(PostgresError) -> Key {
@@ -124,11 +124,11 @@ extension LargeAudience {
             told: try row.decode(String.self, at: 3), decided: try row.decode(String?.self, at: 4))
     }
 
-    /// Of its event.
+    /// The key of the event.
     var key: UUID { EventRecord.key(of: event) }
 }
 
-/// An event as it lies in a row until everybody has heard of it.
+/// The stored form of an event, kept until its fan-out is finished.
 private struct KeptEvent: Codable {
     var app: AppID
     var id: String

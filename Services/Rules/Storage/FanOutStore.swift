@@ -6,9 +6,9 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Decides about crowds, some people at a time, so that neither memory nor locks grow with them.
+/// Decides fan-outs step by step, so that memory and locks do not grow with the audience.
 struct FanOutStore: Sendable {
-    /// How long one process has to publish a step.
+    /// The time that a process has to publish a step.
     static let lease = Duration.seconds(30)
 
     let decisions: DecisionStore
@@ -16,40 +16,42 @@ struct FanOutStore: Sendable {
 
     private var pool: PostgresPool { decisions.pool }
 
-    /// A step that was decided, and is to be published.
+    /// A decided step that is to be published.
     struct Step: Sendable {
         let largeAudience: LargeAudience
-        /// The event, and what is said of it to the people of this step.
+        /// The event, with the notification to this step's recipients.
         let event: EventCase
         let answers: [UUID: RuleDecision.Answer]
         let pendingNotifications: [EventCase.PendingNotification]
         let unread: [PersonKey: Int]
     }
 
-    /// What the next crowd came to.
+    /// The result of ``advance(by:now:)``.
     enum Progress: Sendable {
-        /// No crowd is due.
+        /// No fan-out is due.
         case nothing
-        /// It came on without anybody to be told, or to its end.
-        case walked
+        /// A fan-out advanced by a step without recipients, or ended.
+        case advanced
         case decided(Step)
     }
 
-    /// Takes the crowd whose turn it is a step further, in one transaction. What another process decided and did not say
-    /// to have published is not decided again: it is to be published again, under the same ids. A crowd that cannot be read
-    /// or taken further is marked as dead (``DeadRow``), and the others go on.
+    /// Advances the fan-out that is due longest by one step, in one transaction.
+    ///
+    /// A step that another process decided and did not confirm in time is not decided again. It is returned to be
+    /// published again under the same ids. A fan-out that cannot be read or advanced is marked as dead (``DeadRow``)
+    /// and does not block the others.
     func advance(by ruleSets: RuleSets, now: Timestamp) async throws -> Progress {
         let due = FanOutRows.due(now)
         return try await Outage.ofDatabase {
             do { return try await advance(due, by: ruleSets, now: now) } catch let error where error.isOfTheWork {
                 logger.warning(
-                    "A step of a crowd failed; each crowd is looked at alone", metadata: [LogKey.error: "\(error)"])
+                    "A fan-out step failed; processing each fan-out alone", metadata: [LogKey.error: "\(error)"])
             }
             return try await advanceAlone(due, by: ruleSets, now: now)
         }
     }
 
-    /// The same with each crowd alone, until one comes on.
+    /// The same with each fan-out alone, until one advances.
     private func advanceAlone(_ due: SQL, by ruleSets: RuleSets, now: Timestamp) async throws -> Progress {
         var unmarked = 0
         for row in try await pool.query(FanOutRows.keys(due)) {
@@ -57,14 +59,14 @@ struct FanOutStore: Sendable {
             do {
                 switch try await advance(FanOutRows.due(now, only: key), by: ruleSets, now: now) {
                 case .nothing: continue
-                case .walked: return .walked
+                case .advanced: return .advanced
                 case .decided(let step): return .decided(step)
                 }
             } catch let error where error.isOfTheWork {
-                unmarked += try await pool.bury([key.dead(.failed)], logger) ? 0 : 1
+                unmarked += try await pool.markDead([key.dead(.failed)], logger) ? 0 : 1
             }
         }
-        return unmarked == 0 ? .walked : .nothing
+        return unmarked == 0 ? .advanced : .nothing
     }
 
     private func advance(_ which: SQL, by ruleSets: RuleSets, now: Timestamp) async throws -> Progress {
@@ -73,21 +75,21 @@ struct FanOutStore: Sendable {
             guard let row = try await transaction.query(FanOutRows.select(which)).first else { return .nothing }
             var largeAudience: LargeAudience
             do { largeAudience = try LargeAudience(row) } catch {
-                try await transaction.bury([try FanOutRows.dead(row)], logger)
-                return .walked
+                try await transaction.markDead([try FanOutRows.dead(row)], logger)
+                return .advanced
             }
-            // What the rules of now cannot evaluate is as gone as what they do not have: both are decided as such.
+            // A rule that is missing from the rule set, or cannot be evaluated, ends the fan-out as `rule-gone`.
             guard let set = ruleSets.ruleSets[largeAudience.event.app],
                 let draft = try? set.evaluate(largeAudience.event, by: largeAudience.rule, now: largeAudience.arrivedAt)
             else {
-                try await abandon(largeAudience, transaction, now: now)
-                return .walked
+                try await endRuleGone(largeAudience, transaction, now: now)
+                return .advanced
             }
             var event = EventCase(
                 largeAudience.event, ruleSet: set, arrivedAt: largeAudience.arrivedAt, drafts: [draft])
-            var memory: DecisionStore.Memory?
+            var memory: DecisionStore.KnownEvent?
             if let decided = largeAudience.decided {
-                memory = try await recall(largeAudience, upTo: decided, &event, transaction)
+                memory = try await restoreStep(largeAudience, upTo: decided, &event, transaction)
             } else {
                 let page = try await page(of: largeAudience, event.pendingNotifications[0], transaction)
                 guard !page.recipients.isEmpty else {
@@ -97,19 +99,19 @@ struct FanOutStore: Sendable {
                     } else {
                         try await transaction.move(largeAudience, due: now)
                     }
-                    return .walked
+                    return .advanced
                 }
                 largeAudience.decided = page.end ?? page.recipients.last?.user.rawValue
                 event.pendingNotifications[0].recipients = page.recipients
             }
             event.pendingNotifications[0].groupReferences = []
             event.pendingNotifications[0].part = "/after/\(largeAudience.told)"
-            // Whoever asked for it in the meantime is not told any more.
+            // Removes users that were erased since the previous step.
             event = try await transaction.withoutErased([event])[0]
             let batchDecisions = try await decisions.decide(event, memory, transaction, now: now)
             try await transaction.move(largeAudience, due: now + Self.lease)
             guard case .decided(let answers, let pendingNotifications) = batchDecisions.answers[event.record.key] else {
-                return .walked
+                return .advanced
             }
             return .decided(
                 Step(
@@ -118,7 +120,7 @@ struct FanOutStore: Sendable {
         }
     }
 
-    /// The broker has all of a step.
+    /// Records that the broker has confirmed all messages of a step.
     func confirm(_ step: Step, now: Timestamp) async throws {
         guard let decided = step.largeAudience.decided else { return }
         do {
@@ -131,15 +133,15 @@ struct FanOutStore: Sendable {
                     """)
             }
         } catch let error where error.isOfTheWork {
-            try await bury(step, .failed)
+            try await markDead(step, .failed)
         }
     }
 
-    /// Marks a crowd whose step cannot be published or confirmed.
-    func bury(_ step: Step, _ reason: DeadRow.Reason) async throws {
+    /// Marks a fan-out as dead whose step cannot be published or confirmed.
+    func markDead(_ step: Step, _ reason: DeadRow.Reason) async throws {
         let key = FanOutRows.Key(event: step.largeAudience.key, rule: step.largeAudience.rule)
         try await Outage.ofDatabase {
-            try await pool.bury([key.dead(reason, app: step.largeAudience.event.app.rawValue)], logger)
+            try await pool.markDead([key.dead(reason, app: step.largeAudience.event.app.rawValue)], logger)
         }
     }
 
@@ -155,12 +157,12 @@ struct FanOutStore: Sendable {
         return FanOutPage(pending, after: largeAudience.told, parts)
     }
 
-    /// Puts those who were decided about into the event, with the badges that it has for them.
-    private func recall(
+    /// Restores the recipients of a decided step, with the badges that the event gives them.
+    private func restoreStep(
         _ largeAudience: LargeAudience, upTo decided: String, _ event: inout EventCase,
         _ transaction: PostgresTransaction
-    ) async throws -> DecisionStore.Memory {
-        var memory = DecisionStore.Memory()
+    ) async throws -> DecisionStore.KnownEvent {
+        var memory = DecisionStore.KnownEvent()
         var users: [UserID] = []
         for (user, id, answer) in try await transaction.decided(of: largeAudience, upTo: decided) {
             memory.answers[id] = answer
@@ -173,8 +175,8 @@ struct FanOutStore: Sendable {
         return memory
     }
 
-    /// The rules changed under it, and have nothing to say any more. One decision stands for all who are left.
-    private func abandon(_ largeAudience: LargeAudience, _ transaction: PostgresTransaction, now: Timestamp)
+    /// Ends a fan-out whose rule is gone. One decision covers all remaining recipients.
+    private func endRuleGone(_ largeAudience: LargeAudience, _ transaction: PostgresTransaction, now: Timestamp)
         async throws
     {
         if let rest = UserID(rawValue: "(everybody who was left)") {

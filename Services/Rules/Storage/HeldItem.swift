@@ -2,7 +2,7 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Something that waits, or is leaving, and what becomes of it.
+/// A held notification, or one that is released and not yet published.
 struct HeldItem: Sendable {
     var rendered: RenderedNotification
     var recipient: Notification.Recipient
@@ -13,12 +13,12 @@ struct HeldItem: Sendable {
     var kind: HeldKind
     var item: String?
     var saidAt: Timestamp?
-    /// Whether the inbox has it, or never will.
+    /// Whether the inbox has the notification, or never gets it.
     var isKept: Bool
     var entry: Digest.Entry?
-    /// What it was let go with.
+    /// The answer that released it; `nil` while it is held.
     var leaving: RuleDecision.Answer?
-    /// When it is judged again; `nil` when it is leaving.
+    /// When it is decided again; `nil` once it is released.
     var dueAt: Timestamp?
     var isOver = false
 
@@ -35,15 +35,15 @@ struct HeldItem: Sendable {
             isSendable: rendered.isSendable)
     }
 
-    /// What is scheduled is worth so long from when it is due.
+    /// The expiry. The lifetime of a scheduled notification begins when it is due.
     private func expiresAt(_ rule: Rule) -> Timestamp? {
         guard kind == .scheduled, let after = rule.how.expiresAfter else { return rendered.expiresAt }
         return min(since + after, rendered.expiresAt ?? since + after)
     }
 
-    /// What goes into the inbox now that it is due.
+    /// The inbox item to add now that the notification is due.
     ///
-    /// - Parameter isWanted: whether rule and person want it there.
+    /// - Parameter isWanted: whether the rule and the user's settings allow an inbox item.
     func kept(_ decision: RuleDecision, isWanted: Bool) -> DecisionWrites.Kept? {
         guard !isKept, decision.answer.isKept, decision.reason != .gathered, isWanted else { return nil }
         return DecisionWrites.Kept(
@@ -51,7 +51,7 @@ struct HeldItem: Sendable {
         )
     }
 
-    /// What goes into a digest.
+    /// The item to add to a digest.
     func gathered(
         _ decision: RuleDecision, _ rule: Rule, _ defaults: AppDefaults, now: Timestamp
     ) -> DecisionWrites.Gathered? {
@@ -76,18 +76,18 @@ struct HeldItem: Sendable {
         }
     }
 
-    /// The order in which items of one batch are judged: the longest held first, so that a cap goes to it.
+    /// The order of decisions in a batch: the longest held first, so that it gets a free place under a cap.
     static func precedes(_ a: HeldItem, _ b: HeldItem) -> Bool {
         (a.since, a.recipient.notification.uuidString) < (b.since, b.recipient.notification.uuidString)
     }
 }
 
 extension HeldItem {
-    /// - Parameter sayings: those that need not be read again.
-    init(_ row: PostgresRow, known sayings: [UUID: RenderedNotification]) throws {
+    /// - Parameter sayings: rendered notifications that are decoded already.
+    init(_ row: PostgresRow, known renderedNotifications: [UUID: RenderedNotification]) throws {
         let rendered = try row.decode(UUID.self, at: 3)
         self.init(
-            rendered: try sayings[rendered]
+            rendered: try renderedNotifications[rendered]
                 ?? RenderedNotification(row, id: rendered, app: row.decode(AppID.self, at: 1), from: 15),
             recipient: Notification.Recipient(
                 user: try row.decode(UserID.self, at: 2), notification: try row.decode(UUID.self, at: 0),
@@ -104,8 +104,8 @@ extension HeldItem {
 }
 
 extension RenderedNotification {
-    /// The columns rule, lane, content, mutes, expires_at, delivery, correlation, traceparent and preview, from one
-    /// position on.
+    /// Reads rule, lane, content, mutes, expires_at, delivery, correlation, traceparent and preview, starting at
+    /// `column`.
     init(_ row: PostgresRow, id: UUID, app: AppID, from column: Int) throws {
         func content(_ text: String) throws(WireError) -> Content {
             try WireCoding.decodeStored(Content.self, from: text)

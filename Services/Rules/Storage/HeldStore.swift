@@ -6,17 +6,17 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// What waits, and what was let go and is not known to be published.
+/// Held notifications, and released ones whose publication is not confirmed.
 struct HeldStore: Sendable {
-    /// The most that is taken at once.
+    /// The maximum number of rows that one call processes.
     static let batch = 500
-    /// As long as people wait for what is said at once.
+    /// The maximum while interactive messages arrive.
     static let smallBatch = 50
-    /// How long one process has to publish what it let go.
+    /// The time that a process has to publish the notifications it released.
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
-    var spread = DecisionStore.usualSpread
+    var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
     /// A notification that is to be published now.
@@ -26,11 +26,13 @@ struct HeldStore: Sendable {
         var isQuiet: Bool
     }
 
-    /// Judges what is due in one transaction, and lends what is to be published, with what was lent before and not said
-    /// to be published in time. Any number of processes may do this: none gets what another has. A row that cannot be read
-    /// or judged is marked as dead (``DeadRow``), and the others go on.
+    /// Decides the due notifications in one transaction, and claims those that are released. Includes released ones
+    /// whose lease has ended without a confirm.
     ///
-    /// - Returns: what to publish, and how many rows were looked at.
+    /// Any number of processes may run it; each row goes to one process. A row that cannot be read or decided is marked
+    /// as dead (``DeadRow``) and does not block the others.
+    ///
+    /// - Returns: the notifications to publish, and the number of rows processed.
     func release(by ruleSets: RuleSets, most: Int = batch, now: Timestamp) async throws -> (
         releases: [Release], taken: Int
     ) {
@@ -59,19 +61,19 @@ struct HeldStore: Sendable {
             let rows = try await transaction.query(HeldStore.select(which))
             var items: [HeldItem] = []
             var dead: [DeadRow] = []
-            // What many are told is one saying, and read once.
-            var sayings: [UUID: RenderedNotification] = [:]
+            // Recipients share a rendered notification. Decodes each once.
+            var renderedNotifications: [UUID: RenderedNotification] = [:]
             for row in rows {
                 let key = try row.decode(UUID.self, at: 0)
                 do {
-                    let item = try HeldItem(row, known: sayings)
-                    sayings[item.rendered.id] = item.rendered
+                    let item = try HeldItem(row, known: renderedNotifications)
+                    renderedNotifications[item.rendered.id] = item.rendered
                     items.append(item)
                 } catch {
                     dead.append(HeldStore.dead(key, of: try? row.decode(String.self, at: 1), .unreadable))
                 }
             }
-            try await transaction.bury(dead, logger)
+            try await transaction.markDead(dead, logger)
             guard !items.isEmpty else { return ([], rows.count) }
             items.sort(by: HeldItem.precedes)
             try await decide(&items, by: ruleSets, transaction, now: now)
@@ -79,14 +81,14 @@ struct HeldStore: Sendable {
         }
     }
 
-    /// Marks what no message can carry.
-    func bury(_ notifications: [UUID], of app: AppID) async throws {
+    /// Marks notifications as dead that no message can carry.
+    func markDead(_ notifications: [UUID], of app: AppID) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(notifications.map { HeldStore.dead($0, of: app.rawValue, .unsendable) }, logger)
+            try await pool.markDead(notifications.map { HeldStore.dead($0, of: app.rawValue, .unsendable) }, logger)
         }
     }
 
-    /// Forgets what the broker has confirmed.
+    /// Deletes notifications that the broker has confirmed.
     func forget(_ published: [UUID]) async throws {
         guard !published.isEmpty else { return }
         try await Outage.ofDatabase {
@@ -148,7 +150,7 @@ struct HeldStore: Sendable {
         }
     }
 
-    /// Gives what leaves the badge of now, not that of when it was held.
+    /// Sets the present badge on released notifications, instead of the one from when they were held.
     private func count(
         _ items: inout [HeldItem], _ rules: [Int: (rule: Rule, set: RuleSet)?], _ transaction: PostgresTransaction
     ) async throws {

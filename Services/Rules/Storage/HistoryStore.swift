@@ -5,25 +5,25 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// For how long is kept what grows with every event.
+/// The retention of data that grows with every event.
 struct HistoryTerms: Sendable {
-    /// Inboxes.
+    /// For inbox items.
     var inbox: Duration
-    /// Decisions with all that tells about them, and the events that are known by them.
+    /// For decisions, outcomes and receipts, and for the events that detect redeliveries.
     var history: Duration
 
     static let usual = HistoryTerms(inbox: .seconds(90 * 86_400), history: .seconds(30 * 86_400))
 }
 
-/// What is kept for a time only, and deleted a little at a time, the oldest first.
+/// Deletes expired rows in small steps, the oldest first.
 struct HistoryStore: Sendable {
-    /// About how many rows one step looks at.
-    static let usualStep = 1000
+    /// The approximate number of rows in one step.
+    static let defaultStep = 1000
 
     let pool: PostgresPool
-    var step = HistoryStore.usualStep
+    var step = HistoryStore.defaultStep
 
-    /// What is looked through, in this order: what is referred to goes after what refers to it.
+    /// The tables, in the order of deletion: a referring row goes before the row that it refers to.
     enum Table: String, Sendable, CaseIterable {
         case decision, outcome, receipt, event, inbox
         case rendered = "saying"
@@ -37,22 +37,22 @@ struct HistoryStore: Sendable {
             }
         }
 
-        /// What is written here must be older than that to go.
+        /// The time up to which rows of this table are expired.
         fileprivate func past(_ terms: HistoryTerms, now: Timestamp) -> Date {
             switch self {
             case .decision, .outcome, .receipt, .event: (now - terms.history).date
             case .inbox: (now - terms.inbox).date
-            // Whatever is in an inbox was said before.
+            // A rendered notification is older than its inbox items.
             case .rendered: (now - max(terms.inbox, terms.history)).date
             }
         }
 
-        /// What keeps a row although it is old.
+        /// The condition under which an expired row stays.
         fileprivate func isNeeded(past: Date) -> SQL {
             switch self {
             case .decision:
-                // What waits, or is gathered, is explained by how it came to that; and all steps go together. An event is
-                // known by its decisions for as long as one of them is here.
+                // Decisions stay with held and gathered notifications, to explain them. All decisions of a notification
+                // go together. An event stays known while it has a decision.
                 """
                 EXISTS (SELECT FROM rules.held WHERE held.notification = decision.notification)
                 OR EXISTS (SELECT FROM rules.digest_item WHERE digest_item.notification = decision.notification)
@@ -61,7 +61,7 @@ struct HistoryStore: Sendable {
                 """
             case .outcome: "EXISTS (SELECT FROM rules.decision WHERE decision.notification = outcome.notification)"
             case .receipt: "EXISTS (SELECT FROM rules.decision WHERE decision.notification = receipt.notification)"
-            // An event that is not known any more would be decided again: it goes last.
+            // Deleted last: an unknown event would be decided again.
             case .event: "EXISTS (SELECT FROM rules.decision WHERE decision.event = event.key)"
             case .inbox: "false"
             case .rendered:
@@ -76,18 +76,18 @@ struct HistoryStore: Sendable {
     /// The result of a step through a table.
     struct Step: Sendable {
         var deleted: Int
-        /// Where the next step begins; `nil` when there is none.
+        /// The start of the next step; `nil` at the end of the table.
         var place: Date?
-        /// The number of rows that cannot be deleted. The next walk through the table tries them again.
+        /// The number of rows that cannot be deleted. The next pass through the table tries them again.
         var failed = 0
         var failure: (any Error)?
     }
 
-    /// Deletes old rows that are not needed in the next range of a table. A row that cannot be deleted keeps no other row from
-    /// being deleted.
+    /// Deletes the expired rows of a table's next range, unless they are needed. A row that cannot be deleted does not
+    /// block the others.
     ///
-    /// - Parameter place: where the last step ended; `nil` to begin with the oldest.
-    /// - Returns: `nil` when another process is at it.
+    /// - Parameter place: the end of the previous step; `nil`: begins with the oldest row.
+    /// - Returns: `nil` if another process is deleting.
     func advance(
         _ table: Table, after place: Date?, _ terms: HistoryTerms, now: Timestamp
     ) async throws -> Step? {
@@ -133,7 +133,7 @@ struct HistoryStore: Sendable {
         return Step(deleted: halving.done, place: end, failed: halving.failed.count, failure: halving.failure)
     }
 
-    /// The time at which a step ends; no row when nothing old is left after it.
+    /// Selects the time at which a step ends; no row for the last step.
     static func end(of step: Int, _ table: Table, after place: Date?, past: Date) -> SQL {
         """
         SELECT \(table.time) FROM rules.\(identifier: table.rawValue) WHERE \(range(table, after: place, until: past))
@@ -141,9 +141,9 @@ struct HistoryStore: Sendable {
         """
     }
 
-    /// Deletes, and answers how many rows went. Whose inbox had something unread among them has another badge from then on.
+    /// Deletes rows and returns their number. Schedules badge corrections for users who lose unread inbox items.
     ///
-    /// - Parameter rows: the places of the rows that may go; `nil`: all of the range.
+    /// - Parameter rows: the `ctid`s of the rows to delete; `nil`: the whole range.
     static func deletion(
         _ table: Table, after place: Date?, until end: Date, past: Date, now: Timestamp, only rows: [String]? = nil
     ) -> SQL {

@@ -3,24 +3,24 @@ import Logging
 import Postgres
 import PushProtocol
 
-/// What has come into inboxes since somebody looked.
+/// Reads new inbox items for streams.
 struct InboxFeedStore: Sendable {
-    /// What is older than this is no news, and is found by listing the inbox.
+    /// The maximum age of an item in a stream. Older items are in the list of the inbox.
     static let horizon = Duration.seconds(3600)
-    /// For so long news wait for transactions that began before theirs and are still under way. None of rules' own takes
-    /// this long; others' may, and have nothing to do with inboxes.
+    /// How long an item waits for older transactions that still run. Transactions of this service are shorter. Others
+    /// in the same database cluster may be longer, but write no inbox items.
     static let patience = Duration.seconds(5)
-    /// The most items for one listener at a time.
+    /// The maximum number of items per listener and query.
     static let batch = 20
 
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// Whose news are looked for, and from which place on.
+    /// A stream's user and position.
     struct Listener: Sendable {
         var person: PersonKey
         var after: FeedCursor
-        /// What is older than this is no news, wherever it stands.
+        /// Older items are left out, whatever their position.
         var since: Timestamp
     }
 
@@ -29,17 +29,18 @@ struct InboxFeedStore: Sendable {
         var place: FeedCursor
     }
 
-    /// Where news of from now on begin: what is being written now is among them.
-    func edge() async throws -> FeedCursor {
+    /// The position of a stream that starts now. Items of running transactions come after it.
+    func startPosition() async throws -> FeedCursor {
         let text = try await pool.query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").single(String.self)
         return FeedCursor(before: UInt64(text) ?? 0)
     }
 
-    /// News for each listener, by its index, in order; and what is known of the people.
+    /// Reads the new items of each listener, by the listener's index and in order, and their users' settings and
+    /// presence.
     ///
-    /// Only what was written by transactions before the oldest that is still under way, since those that end later can add
-    /// nothing before it; or is older than ``patience``. An item that cannot be read is marked as dead (``DeadRow``), and
-    /// the others go on.
+    /// An item is returned once no older transaction runs, because an older transaction could still add an item before
+    /// it. An item older than ``patience`` does not wait (decision 42). An item that cannot be read is marked as dead
+    /// (``DeadRow``) and does not block the others.
     func news(
         for listeners: [Listener], now: Timestamp
     ) async throws -> (items: [Int: [Item]], people: [PersonKey: Person]) {
@@ -60,7 +61,7 @@ struct InboxFeedStore: Sendable {
                     dead.append(try InboxStore.dead(row, of: app))
                 }
             }
-            try await transaction.bury(dead, logger)
+            try await transaction.markDead(dead, logger)
             let keys = items.keys.map { listeners[$0].person }
             guard !keys.isEmpty else { return ([:], [:]) }
             return (items, try await transaction.people(asked: keys, charged: [], watched: keys, now: now, logger))

@@ -3,22 +3,22 @@ import Logging
 import Postgres
 import PushProtocol
 
-/// What was said to people, as they find it.
+/// The inboxes of users.
 struct InboxStore: Sendable {
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// Which of an inbox are looked for.
+    /// A page of an inbox, and its filters.
     struct Page: Sendable {
-        /// Only what is older than this.
+        /// The end of the previous page: only older items.
         var before: InboxItem.Place?
         var limit: Int
         var isUnreadOnly = false
         var thread: String?
     }
 
-    /// Part of an inbox, the latest first; and whether there is more of it. An item that cannot be read is marked as dead
-    /// (``DeadRow``), and is in no inbox until an operator has decided about it.
+    /// Lists a page of an inbox, latest first, and whether there are more items. An item that cannot be read is marked
+    /// as dead (``DeadRow``), and is hidden until an operator retries it.
     func list(_ person: PersonKey, _ page: Page) async throws -> (items: [InboxItem], isMore: Bool) {
         let before: SQL =
             page.before.map {
@@ -34,8 +34,8 @@ struct InboxStore: Sendable {
                 ORDER BY at DESC, notification LIMIT \(page.limit + 1)
             ) AS inbox JOIN rules.saying ON saying.id = inbox.saying ORDER BY inbox.at DESC, inbox.notification
             """
-        // A page that holds a dead item is read again, without it.
-        for _ in 0..<Self.mostReadings {
+        // Reads a page with a dead item again, without that item.
+        for _ in 0..<Self.maximumReads {
             let rows = try await pool.query(query)
             let items = try await readable(rows.prefix(page.limit), of: person)
             if items.count == min(rows.count, page.limit) { return (items, rows.count > page.limit) }
@@ -43,10 +43,10 @@ struct InboxStore: Sendable {
         return ([], false)
     }
 
-    /// How often a page is read before it is given up as empty.
-    private static let mostReadings = 10
+    /// The maximum number of reads of a page; after that it counts as empty.
+    private static let maximumReads = 10
 
-    /// The items that can be read; the others are marked.
+    /// The items that can be decoded. The others are marked as dead.
     private func readable(_ rows: some Sequence<PostgresRow>, of person: PersonKey) async throws -> [InboxItem] {
         var items: [InboxItem] = []
         var dead: [DeadRow] = []
@@ -55,7 +55,7 @@ struct InboxStore: Sendable {
                 dead.append(try Self.dead(row, of: person.app))
             }
         }
-        try await pool.bury(dead, logger)
+        try await pool.markDead(dead, logger)
         return items
     }
 
@@ -65,7 +65,7 @@ struct InboxStore: Sendable {
         return DeadRow(table: .inbox, app: app.rawValue, key: [notification], reason: .unreadable)
     }
 
-    /// One item; `nil` if the person has no such.
+    /// One item; `nil` if the user has no such item.
     func item(_ id: UUID, of person: PersonKey) async throws -> InboxItem? {
         let rows = try await pool.query(
             """
@@ -76,14 +76,14 @@ struct InboxStore: Sendable {
         return try await readable(rows, of: person).first
     }
 
-    /// How much a person has not read.
+    /// The number of a user's unread items.
     func unread(_ person: PersonKey) async throws -> Int {
         try await pool.query(Self.countUnread(person)).single()
     }
 
-    /// Marks items as read. What is read already, and what is another's, stays as it is.
+    /// Marks items as read. Skips read items and items of other users.
     ///
-    /// - Returns: how many were marked, and how much is left unread.
+    /// - Returns: the number of items marked, and the number still unread.
     func read(_ reading: ReadingBody, by person: PersonKey, now: Timestamp) async throws -> (marked: Int, unread: Int) {
         let which = Self.which(reading, person)
         return try await pool.transaction { transaction in
@@ -92,9 +92,9 @@ struct InboxStore: Sendable {
         }
     }
 
-    /// Takes an item out of the inbox.
+    /// Deletes an item from the inbox.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether the item existed.
     func delete(_ id: UUID, of person: PersonKey, now: Timestamp) async throws -> Bool {
         let deleted = try await pool.query(
             """
@@ -108,9 +108,9 @@ struct InboxStore: Sendable {
         return try deleted.single(Int.self) > 0
     }
 
-    /// Marks as read, notes that the badge is not right any more, and answers how many were marked.
+    /// Marks items as read, schedules a badge correction, and returns the number of marked items.
     ///
-    /// - Parameter which: a condition on `rules.inbox`, beginning with `AND`; or nothing, for all.
+    /// - Parameter which: a condition on `rules.inbox` that begins with `AND`; empty: all items.
     static func mark(_ which: SQL, _ person: PersonKey, now: Timestamp) -> SQL {
         """
         WITH changed AS (
@@ -145,7 +145,7 @@ struct InboxStore: Sendable {
         }
     }
 
-    /// What ``InboxItem/init(_:app:)`` reads.
+    /// The columns for ``InboxItem/init(_:app:)``.
     static let columns: SQL = """
         inbox.notification, inbox.at, inbox.read_at, saying.id, saying.rule, saying.lane, saying.content::text,
         saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent, saying.preview::text

@@ -3,8 +3,8 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Takes back what events say is done: what waits about it, and what was gathered. Whoever decides about the same
-    /// items waits here until this transaction ends, so that neither misses the other, in whatever order they come.
+    /// Withdraws held and gathered notifications about items that the events report as done. Locks all items of the
+    /// events until the transaction ends, so that concurrent decisions about an item see each other.
     func takeBack(_ events: [EventCase], now: Timestamp) async throws {
         var done: [ItemKey: Timestamp] = [:]
         for event in events {
@@ -24,7 +24,7 @@ extension PostgresTransaction {
         try await execute(ItemRows.remove(keys, moments, now: now))
     }
 
-    /// What is known of the items of new events. What waits about one of them for longer makes way.
+    /// Reads the state of the items of new events. Drops older held notifications that the events replace.
     func news(of events: [EventCase], now: Timestamp) async throws -> ItemState {
         var news = ItemState()
         let keys = Set(events.flatMap(\.items)).sorted()
@@ -70,7 +70,7 @@ private enum ItemRows {
         "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.item))) AS new (app, item)"
     }
 
-    /// Until the transaction ends; in one order, so that two batches do not deadlock.
+    /// Locks items until the transaction ends, in key order, so that two batches do not deadlock.
     static func lock(_ keys: [ItemKey]) -> SQL {
         """
         SELECT pg_advisory_xact_lock(key) FROM (

@@ -12,8 +12,8 @@ struct GroupKey: Hashable, Comparable, Sendable {
 }
 
 extension PostgresTransaction {
-    /// Who belongs to these groups, by the bytes of their ids; of each so many. A member that cannot be read is marked as
-    /// dead (``DeadRow``), and the others are returned.
+    /// Reads at most `limit` members of each group, sorted by the bytes of their user ids. A member that cannot be read
+    /// is marked as dead (``DeadRow``) and left out.
     func members(
         of groups: Set<GroupKey>, atMost limit: Int, _ logger: Logger
     ) async throws -> [GroupKey: [GroupReference.Member]] {
@@ -28,11 +28,11 @@ extension PostgresTransaction {
                 dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 2)))
             }
         }
-        try await bury(dead, logger)
+        try await markDead(dead, logger)
         return members
     }
 
-    /// The next members of a circle, whatever their role. A member that cannot be read is marked as dead.
+    /// Reads the next members of a group, of any role. A member that cannot be read is marked as dead and left out.
     func part(
         of groupReference: GroupReference, in app: AppID, after told: String, _ logger: Logger
     ) async throws -> FanOutPage.Part {
@@ -47,13 +47,13 @@ extension PostgresTransaction {
                 dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 0)))
             }
         }
-        try await bury(dead, logger)
+        try await markDead(dead, logger)
         let end = rows.count == LargeAudience.step ? try rows.last?.decode(String.self, at: 0) : nil
         return FanOutPage.Part(groupReference: groupReference, members: members, end: end)
     }
 
-    /// Keeps what events tell of groups: the last word about a member counts, by the upstream's clock, in whatever order
-    /// the words come.
+    /// Stores membership changes. The latest event about a member counts, by the upstream's timestamp and not by
+    /// arrival.
     func keepMembers(_ events: [EventCase]) async throws {
         var words: [(key: GroupKey, members: [UserID: String?], change: MembershipSource.Change, at: Timestamp)] = []
         for event in events {
@@ -62,21 +62,21 @@ extension PostgresTransaction {
                 words.append((GroupKey(app: event.record.app, group: group), members, change, event.record.occurredAt))
             }
         }
-        // In the order of the groups, and of the events about each, so that two batches do not deadlock.
+        // Sorted by group, and by event within a group, so that two batches do not deadlock.
         for (_, word) in words.enumerated().sorted(by: { ($0.element.key, $0.offset) < ($1.element.key, $1.offset) }) {
             if word.change == .members {
-                try await execute(MemberRows.tellWhole(word.key, at: word.at))
-                try await execute(MemberRows.expel(word.key, except: Array(word.members.keys), at: word.at))
+                try await execute(MemberRows.recordListing(word.key, at: word.at))
+                try await execute(MemberRows.removeMembers(word.key, except: Array(word.members.keys), at: word.at))
             }
             guard !word.members.isEmpty else { continue }
             try await execute(
-                MemberRows.tell(word.key, word.members, hasLeft: word.change == .left, at: word.at))
+                MemberRows.upsertMembers(word.key, word.members, hasLeft: word.change == .left, at: word.at))
         }
     }
 }
 
 extension GroupReference.Member {
-    /// - Parameter place: of the column with the user; the role is in the next one.
+    /// - Parameter place: the column with the user id; the next column has the role.
     fileprivate init(_ row: PostgresRow, at place: Int) throws(PostgresError) {
         self.init(user: try row.decode(UserID.self, at: place), role: try row.decode(String?.self, at: place + 1))
     }
@@ -109,14 +109,14 @@ private enum MemberRows {
         """
     }
 
-    static func tellWhole(_ key: GroupKey, at moment: Timestamp) -> SQL {
+    static func recordListing(_ key: GroupKey, at moment: Timestamp) -> SQL {
         """
         INSERT INTO rules.circle (app, circle, told_at) VALUES (\(key.app.rawValue), \(key.group), \(moment.date))
         ON CONFLICT (app, circle) DO UPDATE SET told_at = greatest(circle.told_at, EXCLUDED.told_at)
         """
     }
 
-    static func expel(_ key: GroupKey, except users: [UserID], at moment: Timestamp) -> SQL {
+    static func removeMembers(_ key: GroupKey, except users: [UserID], at moment: Timestamp) -> SQL {
         """
         UPDATE rules.member SET has_left = true, at = \(moment.date)
         WHERE app = \(key.app.rawValue) AND circle = \(key.group) AND NOT has_left AND at <= \(moment.date)
@@ -124,7 +124,8 @@ private enum MemberRows {
         """
     }
 
-    static func tell(_ key: GroupKey, _ members: [UserID: String?], hasLeft: Bool, at moment: Timestamp) -> SQL {
+    static func upsertMembers(_ key: GroupKey, _ members: [UserID: String?], hasLeft: Bool, at moment: Timestamp) -> SQL
+    {
         let users = members.keys.map(\.rawValue)
         let roles = members.values.map { hasLeft ? nil : $0 }
         return """

@@ -5,13 +5,12 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Keeps what the providers said about each notification.
+/// Stores the outcomes of notifications.
 struct OutcomeStore: Sendable {
     let pool: PostgresPool
 
-    /// Keeps a batch. An answer that is known already changes nothing; nor does one about what was not decided here, or
-    /// for somebody who has been forgotten since: what an audience is told is its campaign's affair. Of whom the upstream
-    /// wants to know, there is something to tell.
+    /// Stores a batch of outcomes, and schedules the delivery reports of their notifications. Ignores known outcomes,
+    /// and outcomes of notifications without a decision: those of campaigns and of erased users.
     func keep(_ messages: [Outcomes], now: Timestamp) async throws {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
@@ -41,7 +40,7 @@ struct OutcomeStore: Sendable {
 }
 
 extension Outcome.Answer {
-    /// The provider's word. Postgres has no NUL in a text.
+    /// The reason, without NUL, which Postgres text cannot contain.
     fileprivate var reason: String? {
         switch self {
         case .unregistered(_, let reason), .rejected(let reason, _), .throttled(let reason), .misconfigured(let reason),

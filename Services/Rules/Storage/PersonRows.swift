@@ -4,13 +4,19 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// What is known of these people now. Of those who may be charged the rows are made, if need be, and locked until the
-    /// transaction ends, so that two decisions about a person never see the same free place under a cap. They are locked in
-    /// the order of their bytes, so that two batches with the same people wait for each other and do not deadlock.
+    /// Reads the settings, cap histories and presence of users.
     ///
-    /// Settings that cannot be read whole do not fail. The readable part counts, and the row is marked (``DeadRow``).
+    /// Creates missing rows of `charged` users and locks them until the transaction ends, so that two decisions never
+    /// use the same free place under a cap. Locks in byte order, so that two batches with the same users wait for each
+    /// other and do not deadlock.
     ///
-    /// - Parameter watched: of whom it matters where they are looking.
+    /// Settings that can be read only in part do not fail. The readable part applies, and the row is marked
+    /// (``DeadRow``).
+    ///
+    /// - Parameters:
+    ///   - asked: users whose settings matter.
+    ///   - charged: users whose caps may be charged.
+    ///   - watched: users whose presence matters.
     func people(
         asked: [PersonKey], charged: [PersonKey], watched: [PersonKey], now: Timestamp, _ logger: Logger
     ) async throws -> [PersonKey: Person] {
@@ -30,7 +36,7 @@ extension PostgresTransaction {
                 try PersonRows.read(row, into: &people, &dead)
             }
         }
-        try await bury(dead, logger)
+        try await markDead(dead, logger)
         if !watched.isEmpty {
             for row in try await query(PersonRows.leases(Set(watched).sorted(), now: now)) {
                 let lease = Person.Lease(
@@ -43,7 +49,7 @@ extension PostgresTransaction {
     }
 }
 
-/// Rows of `rules.person` and `rules.presence`.
+/// Statements on `rules.person` and `rules.presence`.
 enum PersonRows {
     fileprivate static func make(_ keys: [PersonKey]) -> SQL {
         """

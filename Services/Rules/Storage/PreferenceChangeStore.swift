@@ -6,25 +6,25 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// People whose preferences changed, and their pushes that may still be under way.
+/// Users whose preferences changed, and their pushes that may still be in flight.
 struct PreferenceChangeStore: Sendable {
-    /// The most people that one round takes.
+    /// The maximum number of users that one call claims.
     static let batch = 100
-    /// The most pushes that one change of preferences revokes, the latest first.
+    /// The maximum number of pushes that one change of preferences revokes, the latest first.
     static let mostPushes = NotificationRevocation.maximumNotifications
     /// How long a decision that read the former settings may take to commit.
     static let patience = Duration.seconds(10)
-    /// How long a push can be under way: the retention of the senders' stream.
+    /// How long a push can be in flight: the retention of the senders' stream.
     static let reach = StreamName.senderRevocations.retention
-    /// A push this young may be under way to some of its devices, although others have an outcome.
+    /// A push this young may be in flight to some devices, although others have an outcome.
     static let recent = Duration.seconds(3600)
-    /// How long one process has to publish the changes that it took.
+    /// The time that a process has to publish the changes it claimed.
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// One person and the pushes that were decided for them.
+    /// A user, and the pushes that were decided for them.
     struct Change: Sendable {
         var person: PersonKey
         var version: Int
@@ -32,16 +32,16 @@ struct PreferenceChangeStore: Sendable {
         var pushes: [Push] = []
     }
 
-    /// A decided push without a known end.
+    /// A decided push that may be in flight.
     struct Push: Sendable {
         var notification: UUID
         var rule: String
-        /// The names that mute it, the widest first. Known of pushes that the inbox keeps.
+        /// The names that mute it, the widest first. Empty for a push without an inbox item.
         var mutes: [String]
     }
 
-    /// Lends the changes whose decisions are complete: all transactions that began before the change have ended. A row that
-    /// cannot be read or worked on is marked as dead (``DeadRow``), and the others go on.
+    /// Claims the changes whose decisions are complete: all transactions that began before the change have ended. A row
+    /// that cannot be read or processed is marked as dead (``DeadRow``) and does not block the others.
     func take(now: Timestamp) async throws -> [Change] {
         let due: SQL = "WHERE \(Self.isDue) ORDER BY due_at LIMIT \(Self.batch)"
         return try await Outage.ofDatabase {
@@ -60,7 +60,7 @@ struct PreferenceChangeStore: Sendable {
 
     private func take(_ which: SQL, now: Timestamp) async throws -> [Change] {
         try await pool.transaction { transaction in
-            let rows = try await transaction.query(Self.lend(which))
+            let rows = try await transaction.query(Self.claim(which))
             var changes: [Change] = []
             var dead: [DeadRow] = []
             for row in rows {
@@ -71,7 +71,7 @@ struct PreferenceChangeStore: Sendable {
                     dead.append(DeadRow(.preferenceChange, ofPerson: try DeadRow.personKey(of: row), .unreadable))
                 }
             }
-            try await transaction.bury(dead, logger)
+            try await transaction.markDead(dead, logger)
             guard !changes.isEmpty else { return [] }
             let people = try await transaction.people(
                 asked: changes.map(\.person), charged: [], watched: [], now: now, logger)
@@ -89,14 +89,14 @@ struct PreferenceChangeStore: Sendable {
         }
     }
 
-    /// Marks a change whose revocation no message can carry.
-    func bury(_ change: Change) async throws {
+    /// Marks a change as dead whose revocation no message can carry.
+    func markDead(_ change: Change) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury([DeadRow(.preferenceChange, of: change.person, .unsendable)], logger)
+            try await pool.markDead([DeadRow(.preferenceChange, of: change.person, .unsendable)], logger)
         }
     }
 
-    /// Deletes the rows of people who changed nothing since they were taken.
+    /// Deletes the rows of users without a later change.
     func forget(_ changes: [Change]) async throws {
         guard !changes.isEmpty else { return }
         try await Outage.ofDatabase {
@@ -118,7 +118,7 @@ struct PreferenceChangeStore: Sendable {
             """)
     }
 
-    /// Notes that a person changed their preferences in this transaction.
+    /// Records that a user changed their preferences in this transaction.
     static func note(_ person: PersonKey) -> SQL {
         """
         INSERT INTO rules.preference_change (app, user_id) VALUES (\(person.app.rawValue), \(person.user.rawValue))
@@ -132,7 +132,7 @@ struct PreferenceChangeStore: Sendable {
             OR changed_at < clock_timestamp() - \(interval(patience)))
         """
 
-    private static func lend(_ which: SQL) -> SQL {
+    private static func claim(_ which: SQL) -> SQL {
         """
         UPDATE rules.preference_change SET due_at = clock_timestamp() + \(interval(lease))
         WHERE (app, user_id) IN (

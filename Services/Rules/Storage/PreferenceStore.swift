@@ -1,12 +1,12 @@
 import Postgres
 import PushProtocol
 
-/// What people have chosen.
+/// The preferences of users.
 struct PreferenceStore: Sendable {
     let pool: PostgresPool
 
-    /// A person's settings; the usual ones where none are stored. Of settings that cannot be read whole, the readable part
-    /// (``PersonalSettings/stored(_:)``).
+    /// A user's settings; the defaults if none are stored. Settings that can be read only in part give the readable
+    /// part (``PersonalSettings/stored(_:)``).
     func settings(of person: PersonKey) async throws -> PersonalSettings {
         let rows = try await pool.query(
             """
@@ -15,10 +15,10 @@ struct PreferenceStore: Sendable {
         return try rows.first.map { try Self.settings($0) } ?? PersonalSettings()
     }
 
-    /// Changes what a person has chosen. Of two changes at the same time the second sees the first. Settings that could not be
-    /// read whole can be after that.
+    /// Changes a user's preferences. Concurrent changes run one after another. A change also repairs settings that
+    /// could be read only in part.
     ///
-    /// - Parameter change: may run more than once; what it throws leaves everything as it was.
+    /// - Parameter change: may run more than once. If it throws, nothing is changed.
     func change(
         _ person: PersonKey, _ change: @Sendable (PersonalSettings) throws -> PersonalSettings
     ) async throws -> PersonalSettings {

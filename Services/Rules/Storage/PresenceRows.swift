@@ -3,8 +3,7 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Keeps what events tell about people: who belongs together, what is done, where they are looking, what they have
-    /// read.
+    /// Applies the signals of events: group membership, done items, presence and reads.
     func take(_ events: [EventCase], now: Timestamp) async throws {
         try await keepMembers(events)
         try await takeBack(events, now: now)
@@ -22,7 +21,7 @@ extension PostgresTransaction {
                 }
             }
         }
-        // In the order of the people, so that two batches with the same readers wait for each other and do not deadlock.
+        // Sorted by user, so that two batches with the same readers wait for each other and do not deadlock.
         for (person, thread) in readings.sorted(by: { $0.person < $1.person }) {
             _ = try await query(InboxStore.mark(thread.map { "AND thread = \($0)" } ?? "", person, now: now))
         }
@@ -30,7 +29,7 @@ extension PostgresTransaction {
         try await execute(PresenceRows.presence(presences, now: now))
     }
 
-    /// How much people have not read.
+    /// The unread counts of users.
     func unread(_ people: Set<PersonKey>) async throws -> [PersonKey: Int] {
         guard !people.isEmpty else { return [:] }
         var counts: [PersonKey: Int] = [:]
@@ -42,14 +41,14 @@ extension PostgresTransaction {
     }
 }
 
-/// A person on a device.
+/// A user on a device.
 private struct PresenceKey: Hashable {
     var person: PersonKey
     var device: String
 }
 
 private enum PresenceRows {
-    /// Where people are; who is gone has a lease that is over.
+    /// Stores presence. A closed app gets a lease that has ended.
     static func presence(_ presences: [PresenceKey: Signal], now: Timestamp) -> SQL {
         let keys = presences.keys.sorted { ($0.person, $0.device) < ($1.person, $1.device) }
         let views = keys.map { key -> (String?, Timestamp) in

@@ -1,16 +1,17 @@
 import Postgres
 import PushProtocol
 
-/// Where apps are open, as they say themselves.
+/// The presence that apps report by heartbeats.
 struct PresenceStore: Sendable {
-    /// The most devices that a person is taken to look at at a time.
+    /// The maximum number of devices per user with an open app.
     static let mostDevices = 20
 
     let pool: PostgresPool
 
-    /// The app is open on a device until then, and shows this. What is over on the person's other devices is forgotten.
+    /// Stores that the app is open on a device until `expiry`, and the view that it shows. Deletes ended leases of the
+    /// user's other devices.
     ///
-    /// - Returns: whether there was room for another device.
+    /// - Returns: `false` if the app is open on ``mostDevices`` other devices.
     func keep(
         _ person: PersonKey, on device: InstallationID, viewing: String?, until expiry: Timestamp, now: Timestamp
     ) async throws -> Bool {
@@ -29,7 +30,7 @@ struct PresenceStore: Sendable {
             """) > 0
     }
 
-    /// The app is not open on a device any more.
+    /// Deletes the presence on a device.
     func end(_ person: PersonKey, on device: InstallationID) async throws {
         try await pool.execute(
             """

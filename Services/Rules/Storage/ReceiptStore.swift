@@ -2,11 +2,11 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// What people did with notifications.
+/// Receipts: users opened or dismissed notifications.
 struct ReceiptStore: Sendable {
     let pool: PostgresPool
 
-    /// Keeps receipts, each once and only for notifications of the person; what was opened is read.
+    /// Stores receipts, each once and only for the user's own notifications. Marks opened notifications as read.
     func keep(_ receipts: [ReceiptsBody.Receipt], of person: PersonKey, now: Timestamp) async throws {
         let (app, user) = (person.app.rawValue, person.user.rawValue)
         let opened = receipts.filter { $0.what == .opened }.map(\.notification)

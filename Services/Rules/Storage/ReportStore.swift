@@ -6,17 +6,17 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// What became of notifications, for the upstreams that want to know.
+/// Delivery reports, for rules that ask for them.
 struct ReportStore: Sendable {
     static let batch = 500
-    /// How long one process has to publish what it took.
+    /// The time that a process has to publish the reports it claimed.
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// Takes what there is news of. Any number of processes may do this: none gets what another has. A row that
-    /// cannot be read or worked on is marked as dead (``DeadRow``), and the others go on.
+    /// Claims the reports that are due. Any number of processes may run it; each report goes to one process. A row that
+    /// cannot be read or processed is marked as dead (``DeadRow``) and does not block the others.
     func take(now: Timestamp) async throws -> [DeliveryReport] {
         let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
         let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(ReportStore.batch)"
@@ -55,7 +55,7 @@ struct ReportStore: Sendable {
                         try row.decode(UUID.self, at: 0), of: try row.decode(String.self, at: 1), .unreadable))
             }
         }
-        try await pool.bury(dead, logger)
+        try await pool.markDead(dead, logger)
         return reports
     }
 
@@ -63,15 +63,15 @@ struct ReportStore: Sendable {
         DeadRow(table: .report, app: app, key: [notification.uuidString.lowercased()], reason: reason)
     }
 
-    /// Marks what no message can carry.
-    func bury(_ report: DeliveryReport) async throws {
+    /// Marks a report as dead that no message can carry.
+    func markDead(_ report: DeliveryReport) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(
+            try await pool.markDead(
                 [ReportStore.dead(report.notification, of: report.app.rawValue, .unsendable)], logger)
         }
     }
 
-    /// Notes what was told; what there is news of since is told again.
+    /// Marks reports as published. A report with a later outcome stays due.
     func told(_ reports: [DeliveryReport]) async throws {
         guard !reports.isEmpty else { return }
         try await Outage.ofDatabase {

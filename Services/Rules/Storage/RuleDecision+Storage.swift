@@ -1,7 +1,7 @@
 import PushProtocol
 
 extension RuleDecision.Answer {
-    /// As it is stored.
+    /// The stored form.
     var word: String {
         switch self {
         case .push: "push"
@@ -13,7 +13,7 @@ extension RuleDecision.Answer {
         }
     }
 
-    /// - Returns: `nil` for a word that is none.
+    /// - Returns: `nil` for an unknown word.
     init?(word: String, until: Timestamp?) {
         switch (word, until) {
         case ("push", _): self = .push

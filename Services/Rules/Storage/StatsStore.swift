@@ -6,21 +6,21 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Counts what came of each rule, from the log of decisions.
+/// Counts the results of each rule, from the decision log.
 struct StatsStore: Sendable {
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// Counts the hours that are due, each in a transaction of its own; and forgets those that are too old.
+    /// Counts the due hours, each in its own transaction, and deletes counts whose retention has ended.
     ///
-    /// Any number of processes may do this: one counts at a time, the others find nothing to do.
+    /// Any number of processes may run it: one counts, and the others return.
     ///
-    /// An hour that cannot be counted is counted app by app. An app that cannot be counted keeps no other from being
-    /// counted, and is counted again when its hour is due again. An hour of which no app can be counted keeps no other hour
-    /// from being counted; it is counted with the next call, if it can be.
+    /// If an hour fails, its apps are counted one by one. An app that fails does not block the others, and is retried
+    /// when the hour is due again. An hour in which every app fails does not block other hours, and is retried with the
+    /// next call.
     ///
-    /// - Returns: the hours that were counted.
-    /// - Throws: the first failure, when every other hour was counted.
+    /// - Returns: the counted hours.
+    /// - Throws: the first failure, after all other hours are counted.
     @discardableResult
     func count(now: Timestamp) async throws -> [Timestamp] {
         var counted: [Timestamp] = []
@@ -30,7 +30,7 @@ struct StatsStore: Sendable {
                 switch try await count(hour, now: now) {
                 case .done: counted.append(hour)
                 case .doneByAnother: continue
-                case .othersAreAtIt: return counted
+                case .lockedByAnother: return counted
                 }
             } catch let error where error.isOfTheWork {
                 failure = failure ?? error
@@ -46,9 +46,9 @@ struct StatsStore: Sendable {
         return counted
     }
 
-    /// What came of an hour.
+    /// The result of counting an hour.
     private enum Count {
-        case done, doneByAnother, othersAreAtIt
+        case done, doneByAnother, lockedByAnother
     }
 
     private func count(_ hour: Timestamp, now: Timestamp) async throws -> Count {
@@ -63,11 +63,11 @@ struct StatsStore: Sendable {
                 var failed: [String] = []
                 for app in apps {
                     do {
-                        guard case .done = try await count(hour, of: app, now: now) else { return .othersAreAtIt }
+                        guard case .done = try await count(hour, of: app, now: now) else { return .lockedByAnother }
                     } catch let error where error.isOfTheWork {
                         failed.append(app)
                         logger.warning(
-                            "An app's decisions of an hour cannot be counted; they are tried again when the hour is due",
+                            "Cannot count an app's decisions of this hour; retrying when the hour is due again",
                             metadata: [LogKey.app: "\(app)", "hour": "\(hour)", LogKey.error: "\(error)"])
                     }
                 }
@@ -78,13 +78,13 @@ struct StatsStore: Sendable {
         }
     }
 
-    /// - Parameter app: `nil`: every app, after which the hour is counted.
+    /// - Parameter app: `nil`: all apps, and the hour is marked as counted.
     private func count(_ hour: Timestamp, of app: String?, now: Timestamp) async throws -> Count {
         try await pool.transaction { transaction in
             guard try await transaction.query(AdvisoryLock.tallies.attempt).single(Bool.self) else {
-                return .othersAreAtIt
+                return .lockedByAnother
             }
-            // The lock's former holder may have counted it.
+            // The previous holder of the lock may have counted the hour.
             let known = try await transaction.query(Self.countedHour(hour)).first
             if let counted = try known.map({ Timestamp(try $0.decode(Date.self, at: 0)) }) {
                 guard StatsRollupPlan.due([hour: counted], now: now).contains(hour) else { return .doneByAnother }
@@ -123,12 +123,13 @@ struct StatsStore: Sendable {
         """
     }
 
-    /// Of a notification the last decision counts, which is neither to hold it nor to gather it. What was sent is looked up
-    /// by its id, so that an hour costs as much as was decided in it, however long the log is. A version of the rules is one
-    /// app's, so one event of it tells whose.
+    /// Counts the final decision of each notification; `hold` and `digest` are not final.
     ///
-    /// Answers are only ever added, but the log is deleted some day, and what was counted before is true all the same. Less has
-    /// failed, while the log is whole, when another device has taken it after all.
+    /// Outcomes are looked up by notification id, so the cost depends on the decisions of the hour and not on the size
+    /// of the log. A rule set version belongs to one app, so any of its events gives the app.
+    ///
+    /// A recount never lowers a count, because the log may be deleted in part. The exception is `failed` while the log
+    /// is complete: another device may accept the push later.
     private static func count(_ hour: Timestamp, of app: String?) -> SQL {
         let isWanted: SQL =
             app.map { "AND event IN (SELECT key FROM rules.event WHERE app = \($0))" } ?? ""

@@ -5,38 +5,37 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// What is kept only for words that may still come, or for nothing any more.
+/// Deletes tombstones and rows that are no longer used.
 struct TombstoneStore: Sendable {
-    /// How long the last word about what is done, about who has left a group, and about who was forgotten is kept for
-    /// older ones that come late; and a report for outcomes.
+    /// The retention of tombstones (done items, left groups, erasures) for events that arrive late, and of reports for
+    /// late outcomes.
     static let patience = Duration.seconds(30 * 86_400)
-    /// How long a bucket that has nothing in it remembers when it was told.
+    /// The retention of an empty bucket, which has the time of its last digest.
     static let idleness = Duration.seconds(7 * 86_400)
-    /// A lease that has been over for so long is nobody's any more.
+    /// The retention of an ended presence lease.
     static let staleness = Duration.seconds(3600)
-    /// The most that is deleted of one kind at once.
+    /// The maximum number of rows that one statement deletes.
     static let batch = 5000
 
     let pool: PostgresPool
-    /// What was decided is not reported about for longer than it is kept.
+    /// The retention of decisions. Reports are not kept longer than decisions.
     var history = HistoryTerms.usual.history
 
     /// The result of a sweep.
     struct Swept: Sendable {
-        /// The number of rows of each table.
+        /// The number of deleted rows, by table.
         var deleted: [String: Int] = [:]
-        /// The places of the rows of each table that cannot be deleted.
+        /// The `ctid`s of the rows that cannot be deleted, by table.
         var failed: [String: [String]] = [:]
         /// The first failure of this sweep.
         var failure: (any Error)?
         var isMore = false
     }
 
-    /// Deletes what is over, a batch of each kind. Any number of processes may do this.
+    /// Deletes a batch of expired rows from each table. Any number of processes may run it. A row that cannot be
+    /// deleted does not block the others.
     ///
-    /// A row that cannot be deleted keeps no other row from being deleted.
-    ///
-    /// - Parameter failed: the failed rows of earlier sweeps; this one passes over them.
+    /// - Parameter failed: the failed rows of earlier sweeps, which this sweep skips.
     func sweep(now: Timestamp, passingOver failed: [String: [String]] = [:]) async throws -> Swept {
         func before(_ age: Duration) -> Date { (now - age).date }
         let past = before(Self.patience)

@@ -7,17 +7,18 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Corrects the badges on all devices of whoever has read something on one, or whose inbox has lost what was old, by a push
-/// that changes the number and nothing else; one for each burst of readings. Any number of processes may run it. Runs until
-/// graceful shutdown.
+/// Corrects the badge on all devices of a user, by a push that changes the number only.
+///
+/// A correction follows a read on one device, or the deletion of old unread items. Reads in quick succession share one
+/// push. Any number of processes may run it. Runs until graceful shutdown.
 struct BadgeCorrector: Service {
-    /// How often it looks when nothing is due.
+    /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(500)
-    /// What the corrections are published as; no rule of a file has this name.
+    /// The rule name of corrections. No rule file can use this name.
     static let rule = "!badge"
-    /// A later correction replaces an earlier one that has not arrived.
+    /// A later correction replaces an undelivered earlier one.
     static let collapseKey = "unread"
-    /// A number of yesterday is not worth a delivery.
+    /// The time after which a correction expires.
     static let lifetime = Duration.seconds(86_400)
 
     let service: String
@@ -30,12 +31,12 @@ struct BadgeCorrector: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Badges cannot be corrected now; they wait",
-            recoveryMessage: "Badges are corrected again", logger: logger
+            every: Self.pace, failureMessage: "Cannot correct badges; retrying",
+            recoveryMessage: "Correcting badges again", logger: logger
         ).run { try await correctDue() }
     }
 
-    /// Corrects all that is due.
+    /// Corrects all badges that are due.
     func correctDue() async throws {
         while true {
             let taken = try await store.take(now: try await now())
@@ -57,9 +58,9 @@ struct BadgeCorrector: Service {
         try await store.forget(done)
     }
 
-    /// Publishes corrections as one message, and as two halves where no message can carry it.
+    /// Publishes corrections as one message. Halves them if no message can carry all.
     ///
-    /// - Returns: the corrections that the broker has.
+    /// - Returns: the corrections that the broker has confirmed.
     private func publish(
         _ corrections: ArraySlice<BadgeStore.Correction>, of app: AppID, _ use: BadgeUse, now: Timestamp
     ) async throws -> ArraySlice<BadgeStore.Correction> {
@@ -76,7 +77,7 @@ struct BadgeCorrector: Service {
         case .retry: return []
         case .refused:
             guard corrections.count > 1 else {
-                try await store.bury(Array(corrections))
+                try await store.markDead(Array(corrections))
                 return []
             }
             let middle = corrections.startIndex + corrections.count / 2
@@ -114,7 +115,7 @@ struct BadgeCorrector: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_badges_corrected_total` | counter | app | people whose badge was corrected, because they had read something or it had become old |
+    /// | `heliograph_rules_badges_corrected_total` | counter | app | users whose badge was corrected after a read or after the deletion of old items |
     private func count(_ number: Int, _ app: AppID) {
         Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
             .increment(by: number)

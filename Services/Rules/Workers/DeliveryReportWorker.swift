@@ -7,11 +7,13 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Tells upstreams what became of notifications: on the exchange `notifications`, routing key `event.reported.<app>`, for
-/// whoever has bound a queue. Each report says all that is known; a later one takes its place. Any number of processes may
-/// run it. Runs until graceful shutdown.
+/// Publishes delivery reports for upstreams, on the exchange `notifications` with the routing key
+/// `event.reported.<app>`.
+///
+/// Upstreams bind their own queues. A report has the complete delivery state; a later report replaces it. Any number of
+/// processes may run it. Runs until graceful shutdown.
 struct DeliveryReportWorker: Service {
-    /// How often it looks when there is no news.
+    /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(500)
 
     let service: String
@@ -25,12 +27,12 @@ struct DeliveryReportWorker: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Reports cannot leave now; they wait",
-            recoveryMessage: "Reports leave again", logger: logger
+            every: Self.pace, failureMessage: "Cannot publish delivery reports; retrying",
+            recoveryMessage: "Publishing delivery reports again", logger: logger
         ).run { try await report() }
     }
 
-    /// Tells all news.
+    /// Publishes all reports that are due.
     func report() async throws {
         while true {
             let now = try await now()
@@ -43,26 +45,26 @@ struct DeliveryReportWorker: Service {
                     messages.append(try message(report, at: now))
                     reports.append(report)
                 } catch {
-                    try await store.bury(report)
+                    try await store.markDead(report)
                 }
             }
             var told: [DeliveryReport] = []
             for (report, answer) in zip(reports, try await bus.publish(messages)) {
                 switch answer {
                 case .confirmed: count(report, heard: true)
-                // 312 NO_ROUTE: there is the exchange, and nobody listens.
+                // 312 NO_ROUTE: the exchange exists, and no queue is bound.
                 case .returned(312, _): count(report, heard: false)
-                // Told again when its lease is over.
+                // Published again when its lease ends.
                 case .nacked: continue
                 case .returned(let code, let text) where answer.isPermanentRefusal:
                     logger.error(
-                        "The broker permanently refuses a report; its row is marked as dead",
+                        "Broker permanently refuses a delivery report; marking its row as dead",
                         metadata: [LogKey.reason: "\(code) \(text)"])
-                    try await store.bury(report)
+                    try await store.markDead(report)
                     continue
                 case .returned(let code, let text):
                     logger.error(
-                        "A report is refused and published again: apply the topology, or check its permissions",
+                        "Broker refuses a delivery report; retrying. Apply the topology, or check permissions",
                         metadata: [LogKey.reason: "\(code) \(text)"])
                     continue
                 }
@@ -84,7 +86,7 @@ struct DeliveryReportWorker: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_reports_total` | counter | app, heard | reports of what became of a notification; `heard` is no where no queue is bound |
+    /// | `heliograph_rules_reports_total` | counter | app, heard | delivery reports; `heard` is `no` if no queue is bound |
     private func count(_ report: DeliveryReport, heard: Bool) {
         Counter(
             label: "heliograph_rules_reports_total",

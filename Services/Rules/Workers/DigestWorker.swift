@@ -4,10 +4,11 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Closes what is gathered when its time has come; what it comes to is judged and published by the ``ScheduledSendWorker``. Any number
-/// of processes may run it. Runs until graceful shutdown.
+/// Closes digest buckets that are due. ``ScheduledSendWorker`` decides and publishes the digests.
+///
+/// Any number of processes may run it. Runs until graceful shutdown.
 struct DigestWorker: Service {
-    /// How often it looks when nothing is due.
+    /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(500)
 
     let store: DigestStore
@@ -18,18 +19,18 @@ struct DigestWorker: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Digests cannot be written now; they wait",
-            recoveryMessage: "Digests are written again", logger: logger
+            every: Self.pace, failureMessage: "Cannot close digests; retrying",
+            recoveryMessage: "Closing digests again", logger: logger
         ).run { try await closeDue() }
     }
 
-    /// Closes all that is due.
+    /// Closes all buckets that are due.
     func closeDue() async throws {
         while true {
             let (taken, failures) = try await store.close(by: currentRules.ruleSets, now: try await now())
             for failure in failures {
                 logger.error(
-                    "A digest cannot be written and is left out: its rule has changed since its items came",
+                    "Cannot render a digest; dropping it. Its rule changed after its items arrived",
                     metadata: [LogKey.app: "\(failure.app)", LogKey.error: "\(failure.error)"])
             }
             count(taken)
@@ -39,7 +40,7 @@ struct DigestWorker: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_digests_closed_total` | counter | | buckets that were looked at because they were due |
+    /// | `heliograph_rules_digests_closed_total` | counter | | digest buckets that were due |
     private func count(_ taken: Int) {
         guard taken > 0 else { return }
         Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken)

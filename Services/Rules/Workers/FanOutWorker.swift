@@ -6,10 +6,12 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Tells crowds, a step at a time. Any number of processes may run it. What one dies over is published again under the same
-/// ids, by whoever looks next. Runs until graceful shutdown.
+/// Publishes fan-outs step by step.
+///
+/// Any number of processes may run it. After a crash another process publishes the step again under the same ids. Runs
+/// until graceful shutdown.
 struct FanOutWorker: Service {
-    /// How often it looks when nothing is due.
+    /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(250)
 
     let service: String
@@ -23,34 +25,34 @@ struct FanOutWorker: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Crowds cannot be told now; they wait",
-            recoveryMessage: "Crowds are told again",
+            every: Self.pace, failureMessage: "Cannot process fan-outs; retrying",
+            recoveryMessage: "Processing fan-outs again",
             logger: logger
-        ).run { try await tellDue() }
+        ).run { try await processDue() }
     }
 
-    /// Tells all crowds that are due, a step of each in turn.
-    private func tellDue() async throws {
+    /// Processes all fan-outs that are due, one step of each in turn.
+    private func processDue() async throws {
         while true {
             let begun = ContinuousClock.now
-            guard try await tellNext(), !Task.isCancelled else { return }
-            // Database and cores are free for half of the time, as long as somebody waits.
+            guard try await processNext(), !Task.isCancelled else { return }
+            // While interactive messages arrive, pauses as long as the step took.
             try await Task.sleep(for: bulkThrottle.pause(after: .now - begun))
         }
     }
 
-    /// Takes one crowd a step further.
+    /// Advances one fan-out by a step.
     ///
-    /// - Returns: whether any was due.
-    func tellNext() async throws -> Bool {
+    /// - Returns: whether one was due.
+    func processNext() async throws -> Bool {
         switch try await store.advance(by: currentRules.ruleSets, now: try await now()) {
         case .nothing: return false
-        case .walked: return true
+        case .advanced: return true
         case .decided(let step):
             switch try await publish(step) {
             case .confirmed: try await store.confirm(step, now: try await now())
             case .retry: break
-            case .refused: try await store.bury(step, .unsendable)
+            case .refused: try await store.markDead(step, .unsendable)
             }
             return true
         }
@@ -65,7 +67,7 @@ struct FanOutWorker: Service {
         }
         if case .deadLetter(let reason) = verdict.disposition {
             logger.error(
-                "A step of a crowd makes a message that no stage takes; its people find it in their inboxes",
+                "Fan-out step exceeds the message limits; its recipients get the inbox item only",
                 metadata: [LogKey.app: "\(step.largeAudience.event.app)", LogKey.reason: "\(reason.detail)"])
             return .confirmed
         }

@@ -6,20 +6,21 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Looks for news in the inboxes of everybody who listens, with one query for all of them. It holds nothing for anybody:
-/// who listens is given the next few items when they ask, and asks again once these are written. Runs until graceful
-/// shutdown.
+/// Polls the inboxes of all listeners, with one query for up to ``batch`` of them.
+///
+/// It buffers nothing: a listener gets the next few items when it asks, and asks again once they are written. Runs
+/// until graceful shutdown.
 final class InboxFeed: Service {
-    /// How often it looks as long as somebody listens.
+    /// The polling interval.
     static let pace = Duration.milliseconds(500)
-    /// After so long without news it says so, lest anything on the way takes the connection for dead.
+    /// The time without items after which a listener gets a heartbeat, so that proxies keep the connection open.
     static let heartbeat = Duration.seconds(15)
-    /// The most listeners that are looked for at once.
+    /// The maximum number of listeners per query.
     static let batch = 500
 
-    /// What a listener hears.
+    /// The reply to a listener.
     enum Word: Sendable {
-        /// What is to be shown, if anything of it is; listening goes on from there.
+        /// The items to show, possibly none. The listener continues at `until`.
         case news([InboxFeedStore.Item], until: FeedCursor)
         case nothing
         case end
@@ -55,20 +56,20 @@ final class InboxFeed: Service {
         self.logger = logger
     }
 
-    /// How many wait for news.
+    /// The number of waiting listeners.
     var listeners: Int { state.withLock { $0.waiting.count } }
 
-    /// Somebody who hears of what comes after a place, or from now on.
+    /// A listener for items after `place`; `nil`: for items from now on.
     func listener(_ person: PersonKey, after place: FeedCursor?) async throws -> InboxFeedStore.Listener {
         let now = try await now()
         if let place {
             return InboxFeedStore.Listener(person: person, after: place, since: now - InboxFeedStore.horizon)
         }
         return InboxFeedStore.Listener(
-            person: person, after: try await store.edge(), since: now - InboxFeedStore.patience)
+            person: person, after: try await store.startPosition(), since: now - InboxFeedStore.patience)
     }
 
-    /// The next news after a place, or that there are none yet. Cancelled: that it is over.
+    /// Waits for the listener's next items, a heartbeat or the end. Returns the end if cancelled.
     func next(for listener: InboxFeedStore.Listener) async -> Word {
         let number = state.withLock { state in
             state.last += 1
@@ -90,16 +91,16 @@ final class InboxFeed: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Whoever watches an inbox hears of news later",
-            recoveryMessage: "Whoever watches an inbox hears of news again", logger: logger
+            every: Self.pace, failureMessage: "Cannot read new inbox items for streams; retrying",
+            recoveryMessage: "Reading new inbox items for streams again", logger: logger
         ).run {
-            defer { self.comfort() }
+            defer { self.sendHeartbeats() }
             try await self.look()
         }
         finish()
     }
 
-    /// Nobody waits any more.
+    /// Ends all listeners.
     func finish() {
         let waiting = state.withLock { state in
             state.isOver = true
@@ -109,7 +110,7 @@ final class InboxFeed: Service {
         for listener in waiting.values { listener.continuation.resume(returning: .end) }
     }
 
-    /// Looks once for the news of all listeners. A listener whose news cannot be read stops no other listener.
+    /// Polls once for all listeners. A listener whose items cannot be read does not block the others.
     func look() async throws {
         let waiting = state.withLock { $0.waiting.map { ($0.key, $0.value.listener) } }
         tell(waiting.count)
@@ -121,11 +122,11 @@ final class InboxFeed: Service {
 
     private func look(for part: ArraySlice<(UInt64, InboxFeedStore.Listener)>) async throws {
         do {
-            try await tellNews(to: Array(part))
+            try await deliverItems(to: Array(part))
         } catch let error where error.isOfTheWork {
             guard part.count > 1 else {
                 logger.warning(
-                    "The news of a listener cannot be read; its stream ends",
+                    "Cannot read the inbox items of a stream; ending the stream",
                     metadata: [LogKey.app: "\(part.first?.1.person.app.rawValue ?? "-")", LogKey.error: "\(error)"])
                 for (number, _) in part { resume(number, .end) }
                 return
@@ -136,7 +137,7 @@ final class InboxFeed: Service {
         }
     }
 
-    private func tellNews(to part: [(UInt64, InboxFeedStore.Listener)]) async throws {
+    private func deliverItems(to part: [(UInt64, InboxFeedStore.Listener)]) async throws {
         let now = try await now()
         let (news, people) = try await store.news(for: part.map(\.1), now: now)
         for (index, items) in news {
@@ -149,11 +150,11 @@ final class InboxFeed: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_inbox_listeners` | gauge | | streams that wait for news |
+    /// | `heliograph_rules_inbox_listeners` | gauge | | open streams that wait for items |
     private func tell(_ listeners: Int) { Gauge(label: "heliograph_rules_inbox_listeners").record(listeners) }
 
-    /// Tells those who have waited so long that there was nothing.
-    func comfort(after patience: Duration = InboxFeed.heartbeat) {
+    /// Sends a heartbeat to listeners that have waited for `patience`.
+    func sendHeartbeats(after patience: Duration = InboxFeed.heartbeat) {
         let uptime = uptime()
         let patient = state.withLock { state in
             state.waiting.filter { uptime - $0.value.since >= patience }.map(\.key)

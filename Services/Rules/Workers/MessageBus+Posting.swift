@@ -8,7 +8,7 @@ enum PublishResult: Sendable {
     case confirmed
     /// The row stays, and its message is published again under the same id when the lease ends.
     case retry
-    /// The broker can never take the message: its row is dead (``DeadRow/Reason/unsendable``).
+    /// The broker refuses the message permanently. Its row is dead (``DeadRow/Reason/unsendable``).
     case refused
 }
 
@@ -25,12 +25,12 @@ extension MessageBus {
             case .nacked: return .retry
             case .returned(let code, let text) where answer.isPermanentRefusal:
                 logger.error(
-                    "\(kind) is permanently refused by the broker; its row is marked as dead",
+                    "\(kind) is permanently refused by the broker; marking its row as dead",
                     metadata: [LogKey.reason: "\(code) \(text)"])
                 return .refused
             case .returned(let code, let text):
                 logger.error(
-                    "\(kind) reaches no queue and is published again: apply the topology, or check its permissions",
+                    "\(kind) reaches no queue; retrying. Apply the topology, or check permissions",
                     metadata: [LogKey.reason: "\(code) \(text)"])
                 return .retry
             }

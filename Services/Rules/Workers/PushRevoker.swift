@@ -8,12 +8,12 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Revokes pushes under way that their users switched off or muted after the decision. The inbox keeps them. Any number of
-/// processes may run it. Runs until graceful shutdown.
+/// Revokes pushes in flight that their users switched off or muted after the decision. The inbox keeps them.
 ///
-/// A push that the provider has accepted cannot be revoked.
+/// A push that the provider has accepted cannot be revoked. Any number of processes may run it. Runs until graceful
+/// shutdown.
 struct PushRevoker: Service {
-    /// How often it looks when nothing is due.
+    /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(500)
 
     let service: String
@@ -26,8 +26,8 @@ struct PushRevoker: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Pushes cannot be revoked after changes of preferences; retrying",
-            recoveryMessage: "Pushes are revoked again", logger: logger
+            every: Self.pace, failureMessage: "Cannot revoke pushes after changes of preferences; retrying",
+            recoveryMessage: "Revoking pushes again", logger: logger
         ).run { try await revokeDue() }
     }
 
@@ -51,7 +51,7 @@ struct PushRevoker: Service {
             switch result {
             case .confirmed: done.append(change)
             case .retry: continue
-            case .refused: try await store.bury(change)
+            case .refused: try await store.markDead(change)
             }
         }
         return done
@@ -86,10 +86,10 @@ struct PushRevoker: Service {
     }
 }
 
-/// The notifications that this process revoked last. Senders never forget one that may be under way, so each is published
-/// once, however often its user switches a preference.
+/// The notifications that this process revoked last. Senders keep a revocation as long as its push may be in flight, so
+/// each is published once, however often its user changes a preference.
 private final class RevokedNotifications: Sendable {
-    /// Two sets, of which the older is dropped when the younger has this many.
+    /// The size of the younger set at which the older set is dropped.
     private static let most = 100_000
 
     private let sets = Mutex<(young: Set<UUID>, old: Set<UUID>)>(([], []))

@@ -6,11 +6,12 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Takes rule files up when they change. Files with a mistake are refused, and so are files that lack the rules of an app
-/// which had some and is still configured. Every reason is logged, and the rules from before stay in force. Runs until
-/// graceful shutdown.
+/// Reloads the rule files when they change.
+///
+/// Refuses all files if one has a mistake, or if a configured app would lose its rules. Logs every reason; the previous
+/// rules stay in force. Runs until graceful shutdown.
 final class RuleReloader: Service {
-    /// How often it looks.
+    /// The polling interval.
     static let pace = Duration.seconds(2)
 
     private let directory: String
@@ -19,12 +20,12 @@ final class RuleReloader: Service {
     private let apps: Set<AppID>
     private let condition: Readiness.Condition?
     private let logger: Logger
-    /// The text of all files when it looked last; `nil` when they could not be read.
+    /// The text of all files at the last poll; `nil` if they could not be read.
     private let seen: Mutex<[String: Data?]?>
 
     /// - Parameters:
-    ///   - apps: those that are configured: none of them may lose its rules.
-    ///   - condition: a condition of readiness, degraded as long as files are refused.
+    ///   - apps: the configured apps: none of them may lose its rules.
+    ///   - condition: a readiness condition, degraded while files are refused.
     init(
         directory: String, currentRules: CurrentRules, apps: Set<AppID>, condition: Readiness.Condition? = nil,
         logger: Logger
@@ -44,15 +45,15 @@ final class RuleReloader: Service {
         }
     }
 
-    /// Reads the files again if they are not what they were.
+    /// Loads the files if they have changed.
     func look() {
         let texts = RuleDirectory.texts(directory)
-        let isNews = seen.withLock { seen in
+        let hasChanged = seen.withLock { seen in
             if seen == texts { return false }
             seen = texts
             return true
         }
-        guard isNews else { return }
+        guard hasChanged else { return }
         do throws(RuleFileError) {
             let ruleSets = try RuleDirectory.load(directory)
             let before = currentRules.ruleSets
@@ -71,20 +72,20 @@ final class RuleReloader: Service {
             tell(isRefused: false)
             for ruleSet in ruleSets.ruleSets.values where before.ruleSets[ruleSet.app]?.version != ruleSet.version {
                 logger.info(
-                    "Rules taken",
+                    "Rules loaded",
                     metadata: [
                         LogKey.app: "\(ruleSet.app)", LogKey.version: "\(ruleSet.version)",
                         LogKey.count: "\(ruleSet.rules.count)",
                     ])
             }
             for app in before.ruleSets.keys where ruleSets.ruleSets[app] == nil {
-                logger.warning("An app has no rules any more", metadata: [LogKey.app: "\(app)"])
+                logger.warning("Rules of an app were removed", metadata: [LogKey.app: "\(app)"])
             }
         } catch {
             tell(isRefused: true)
             for problem in error.problems {
                 logger.error(
-                    "The rule files have changed and are refused; the rules from before stay in force",
+                    "Changed rule files are refused; the previous rules stay in force",
                     metadata: [LogKey.error: "\(directory)/\(problem)"])
             }
         }
@@ -92,9 +93,9 @@ final class RuleReloader: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_files_refused` | gauge | | 1 as long as the rule files are not those in force, because of a mistake in them or because an app would lose its rules |
+    /// | `heliograph_rules_files_refused` | gauge | | 1 while changed rule files are refused and the previous rules stay in force |
     private func tell(isRefused: Bool) {
-        condition?.set(isRefused ? .degraded("the rule files are refused; those from before stay in force") : .holds)
+        condition?.set(isRefused ? .degraded("rule files are refused; the previous rules stay in force") : .holds)
         Gauge(label: "heliograph_rules_files_refused").record(isRefused ? 1 : 0)
     }
 }

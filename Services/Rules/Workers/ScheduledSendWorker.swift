@@ -7,10 +7,12 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Judges what was held when its time has come, and publishes what is let go. Any number of processes may run it. What one
-/// dies over is published again under the same ids, by whoever looks next. Runs until graceful shutdown.
+/// Decides held notifications when they are due, and publishes the released ones.
+///
+/// Any number of processes may run it. After a crash another process publishes them again under the same ids. Runs
+/// until graceful shutdown.
 struct ScheduledSendWorker: Service {
-    /// How often it looks when nothing is due.
+    /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(500)
 
     let service: String
@@ -24,12 +26,12 @@ struct ScheduledSendWorker: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "What was held cannot leave now; it waits",
-            recoveryMessage: "What was held leaves again", logger: logger
+            every: Self.pace, failureMessage: "Cannot release held notifications; retrying",
+            recoveryMessage: "Releasing held notifications again", logger: logger
         ).run { try await releaseDue() }
     }
 
-    /// Lets go all that is due.
+    /// Releases all notifications that are due.
     func releaseDue() async throws {
         while true {
             let begun = ContinuousClock.now
@@ -54,7 +56,7 @@ struct ScheduledSendWorker: Service {
                     ).message(from: service))
                 parcels.append(parcel)
             } catch {
-                try await store.bury(recipients.map(\.notification), of: app)
+                try await store.markDead(recipients.map(\.notification), of: app)
             }
         }
         var published: [UUID] = []
@@ -66,13 +68,13 @@ struct ScheduledSendWorker: Service {
                 published += notifications
                 parcel.count()
             case .retry: continue
-            case .refused: try await store.bury(notifications, of: parcel.notification.app)
+            case .refused: try await store.markDead(notifications, of: parcel.notification.app)
             }
         }
         try await store.forget(published)
     }
 
-    /// One message: what is let go of the same saying leaves together.
+    /// One message with the released recipients of one rendered notification.
     struct Parcel {
         var notification: Notification
 
@@ -92,7 +94,7 @@ struct ScheduledSendWorker: Service {
 
         /// | name | kind | labels | counts |
         /// |---|---|---|---|
-        /// | `heliograph_rules_released_users_total` | counter | app, rule | users who were told what had been held |
+        /// | `heliograph_rules_released_users_total` | counter | app, rule | users with a push that had been held |
         func count() {
             Counter(
                 label: "heliograph_rules_released_users_total",

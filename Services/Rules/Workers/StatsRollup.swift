@@ -3,11 +3,11 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Counts what came of each rule, hour by hour. Any number of processes may run it. Runs until graceful shutdown.
+/// Counts the results of each rule, hour by hour. Any number of processes may run it. Runs until graceful shutdown.
 struct StatsRollup: Service {
-    /// How often it looks which hours are due.
+    /// The minimum pause between two counts.
     static let pace = Duration.seconds(60)
-    /// Counting takes at most one part in so many of the time.
+    /// Counting takes at most `1/share` of the time.
     static let share = 20
 
     let store: StatsStore
@@ -17,8 +17,8 @@ struct StatsRollup: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "What came of the rules cannot be counted now",
-            recoveryMessage: "What came of the rules is counted again", logger: logger
+            every: Self.pace, failureMessage: "Cannot count rule results; retrying",
+            recoveryMessage: "Counting rule results again", logger: logger
         ).runWithOwnPauses {
             let start = ContinuousClock.now
             try await store.count(now: try await now())
@@ -26,6 +26,6 @@ struct StatsRollup: Service {
         }
     }
 
-    /// How long it rests after it has counted for so long: where very much is decided, counts are older rather than dear.
+    /// The pause after a count. With very many decisions the counts get older, and the load stays limited.
     static func rest(after elapsed: Duration) -> Duration { max(pace, elapsed * (share - 1)) }
 }

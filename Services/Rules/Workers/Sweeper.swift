@@ -5,33 +5,32 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Deletes what is old, and what was kept only for words that may still have come. Any number of processes may run it.
-/// Runs until graceful shutdown.
+/// Deletes expired rows and tombstones. Any number of processes may run it. Runs until graceful shutdown.
 struct Sweeper: Service {
     static let pace = Duration.seconds(600)
-    /// Between two steps, so that deleting never takes more than its share.
-    static let usualPause = Duration.milliseconds(200)
+    /// The pause between two steps, which limits the load.
+    static let defaultPause = Duration.milliseconds(200)
 
     let tombstones: TombstoneStore
     let history: HistoryStore
     let terms: HistoryTerms
-    var pause = Sweeper.usualPause
+    var pause = Sweeper.defaultPause
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "What is old cannot be deleted now",
-            recoveryMessage: "What is old is deleted again",
+            every: Self.pace, failureMessage: "Cannot delete expired rows; retrying",
+            recoveryMessage: "Deleting expired rows again",
             logger: logger
         ).run { try await sweep() }
     }
 
-    /// Looks at everything once. A row or a table that cannot be swept keeps no other from being swept; it is tried again
-    /// after ``pace``.
+    /// Sweeps every table once. A row or a table that cannot be swept does not block the others, and is retried after
+    /// ``pace``.
     ///
-    /// - Throws: the first failure, when everything else was swept.
+    /// - Throws: the first failure, after everything else is swept.
     func sweep() async throws {
         var failure: (any Error)?
         do { try await sweepTombstones(&failure) } catch let error where error.isOfTheWork {
@@ -58,7 +57,7 @@ struct Sweeper: Service {
         for (table, rows) in swept.failed { warn(rows.count, table, failure) }
     }
 
-    /// - Returns: whether it is this process's turn.
+    /// - Returns: `false` if another process is deleting.
     private func sweep(_ table: HistoryStore.Table, _ failure: inout (any Error)?) async throws -> Bool {
         var place: Date?
         repeat {
@@ -79,7 +78,7 @@ struct Sweeper: Service {
     private func warn(_ count: Int, _ table: String, _ error: (any Error)?) {
         guard count > 0 else { return }
         logger.warning(
-            "Old rows cannot be deleted; they are tried again in \(Self.pace)",
+            "Old rows cannot be deleted; retrying in \(Self.pace)",
             metadata: [
                 "table": "rules.\(table)", LogKey.count: "\(count)",
                 LogKey.error: "\(error.map { "\($0)" } ?? "-")",
@@ -88,7 +87,7 @@ struct Sweeper: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_deleted_rows_total` | counter | table | rows that were deleted because they were old |
+    /// | `heliograph_rules_deleted_rows_total` | counter | table | expired rows that were deleted |
     private func tell(_ count: Int, _ table: String) {
         guard count > 0 else { return }
         Counter(label: "heliograph_rules_deleted_rows_total", dimensions: [("table", table)]).increment(by: count)

@@ -1,6 +1,7 @@
-/// The workers of rules that run beside its stages and its API: each looks again and again for rows or files that are due.
-/// The service's list of workers is made of these cases, and so is the test that one bad row stops none of them. The raw
-/// value is the name of the type.
+/// The workers of rules, which run beside its stages and its API. Each polls for due rows or changed files.
+///
+/// The service runs every case, and a test checks for every case that one bad row does not stop it. The raw value is
+/// the name of the type.
 enum Worker: String, CaseIterable, Sendable {
     case ruleReloader = "RuleReloader"
     case sweeper = "Sweeper"

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
 /// The JSON of the operator API; the `openapi.yaml` of rules documents its members.
 extension Explanation {

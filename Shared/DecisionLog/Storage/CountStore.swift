@@ -1,6 +1,6 @@
-import FoundationEssentials
 package import Postgres
 package import PushProtocol
+import FoundationEssentials
 
 /// Reads the counts of each rule, which the rules service updates every ten minutes from the decision log.
 package struct CountStore: Sendable {

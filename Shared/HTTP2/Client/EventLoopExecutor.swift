@@ -1,5 +1,5 @@
-import DequeModule
 package import NIOCore
+import DequeModule
 import Synchronization
 
 /// Runs tasks on an event loop's thread, so a task that awaits responses of a client on that loop never changes

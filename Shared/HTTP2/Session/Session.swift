@@ -1,5 +1,5 @@
-internal import CNGHTTP2
 package import NIOCore
+internal import CNGHTTP2
 
 /// An nghttp2 session: takes received bytes, produces events and frames. It has no socket and no clock.
 ///

@@ -1,9 +1,9 @@
-import Crypto
 package import FoundationEssentials
-import HTTPTypes
 package import Logging
-import Metrics
 package import PushProtocol
+import Crypto
+import HTTPTypes
+import Metrics
 import ServiceKit
 
 /// Authenticates callers of an operator API by keys of `pushctl keys`, or by the configured master key, which may do

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import Postgres
+import FoundationEssentials
 import PushProtocol
 
 /// Reads a service's API keys from the table `api_key` of its schema, which `pushctl keys` writes.

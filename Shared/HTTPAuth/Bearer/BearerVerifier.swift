@@ -1,8 +1,8 @@
 package import FoundationEssentials
 package import HTTPSFetch
 package import Logging
-import PushProtocol
 package import ServiceKit
+import PushProtocol
 
 /// Verifies bearer tokens with the keys of all configured apps. The matching key and the claims decide the app.
 package struct BearerVerifier: Sendable {

@@ -1,6 +1,6 @@
-import HTTPTypes
 package import NIOCore
 package import NIOHTTPTypes
+import HTTPTypes
 internal import Synchronization
 
 /// Counts the open connections of one server.

@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import Hummingbird
-import NIOCore
 package import PushProtocol
+import NIOCore
 
 extension Response {
     /// Returns an `application/problem+json` document (RFC 9457); `detail` is the error's message.

@@ -1,5 +1,5 @@
-import HTTPTypes
 package import Hummingbird
+import HTTPTypes
 
 extension Router {
     /// Adds a 405 route with `Allow` (RFC 9110 §15.5.6) for the other methods of each path. Call it after all routes

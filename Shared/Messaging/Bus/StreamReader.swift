@@ -1,9 +1,9 @@
 package import AMQP
-internal import FoundationEssentials
 package import Logging
-internal import Metrics
 package import PushProtocol
 package import ServiceLifecycle
+internal import FoundationEssentials
+internal import Metrics
 internal import Synchronization
 
 /// Reads a stream from its oldest message to its end, then follows it, also after reconnects. Resumes by offset, so an

@@ -1,5 +1,5 @@
-internal import AMQP
 package import PushProtocol
+internal import AMQP
 
 /// A received message before decoding.
 package struct Inbound: Sendable {

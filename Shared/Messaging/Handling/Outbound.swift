@@ -1,5 +1,5 @@
-internal import FoundationEssentials
 package import PushProtocol
+internal import FoundationEssentials
 
 /// A message to publish. A class, so that several verdicts of a batch can share one: it is published once, and all
 /// these messages are settled after its confirm.

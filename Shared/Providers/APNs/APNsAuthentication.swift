@@ -2,7 +2,7 @@
 package enum APNsAuthentication: Hashable, Sendable {
     /// A provider token in each request.
     case token
-    /// A TLS client certificate. `topics` are those it was issued for; `nil` if it does not state them.
+    /// A TLS client certificate. `topics` are the certificate's topics; `nil` if it has no such extension.
     case certificate(topics: Set<String>?)
 
     /// The reason why APNs would reject a push of this type and topic; `nil` if it may be sent.

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
 /// Encodes requests to APNs for one app: `POST /3/device/<token>`, and `POST /4/broadcasts/apps/<bundle>` for
 /// channels. Maps responses to consequences.

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
 extension Push {
     /// A push without a recipient, which tests whether the provider accepts requests of `route`.

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
 /// One message for each distinct badge of a push's targets, encoded except for each target's part. Independent of the
 /// project.

@@ -1,5 +1,5 @@
-import JWTKit
 package import PushProtocol
+import JWTKit
 
 /// Signs APNs provider tokens: JWTs with ES256 and the claims `iss` and `iat`.
 ///

@@ -1,7 +1,7 @@
-package import Providers
 package import FoundationEssentials
-import Metrics
+package import Providers
 package import PushProtocol
+import Metrics
 
 /// Records the days until a route's client certificate expires:
 ///

@@ -1,5 +1,5 @@
-package import Providers
 package import HTTP2
+package import Providers
 import PushProtocol
 import Synchronization
 

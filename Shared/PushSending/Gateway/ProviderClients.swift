@@ -1,5 +1,5 @@
-import HTTP2
 package import PushProtocol
+import HTTP2
 import ServiceLifecycle
 
 /// Records the connection metrics of a sender's clients, and shuts the clients down after the stage has drained.

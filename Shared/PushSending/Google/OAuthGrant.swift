@@ -1,6 +1,6 @@
-import Providers
-import JWTKit
 package import PushProtocol
+import JWTKit
+import Providers
 
 /// The OAuth 2.0 service-account grant: exchanges a signed assertion for an access token (RFC 7523).
 ///

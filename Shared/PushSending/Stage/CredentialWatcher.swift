@@ -1,7 +1,7 @@
-package import Providers
 package import Logging
-import Metrics
+package import Providers
 package import PushProtocol
+import Metrics
 import ServiceLifecycle
 
 /// Reloads changed credential files without a restart. Runs until graceful shutdown.

@@ -1,5 +1,5 @@
-import Providers
 import Metrics
+import Providers
 import PushProtocol
 
 /// Retries a push to an unregistered FID with the registration token of the same installation (decision 86).

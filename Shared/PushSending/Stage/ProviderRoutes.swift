@@ -1,6 +1,6 @@
+package import Logging
 package import Providers
 package import PushProtocol
-package import Logging
 import Metrics
 
 /// The configured routes of one sender, each with its gateway and circuit breaker.

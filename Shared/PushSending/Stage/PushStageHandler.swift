@@ -1,7 +1,7 @@
-import Providers
 package import Logging
 package import Messaging
 package import PushProtocol
+import Providers
 
 /// The stage handler of a sender: consumes pushes, publishes outcomes. The same for all providers.
 ///

@@ -1,7 +1,7 @@
-internal import FoundationEssentials
 package import Logging
-internal import Metrics
 package import PushProtocol
+internal import FoundationEssentials
+internal import Metrics
 internal import ServiceLifecycle
 internal import Synchronization
 

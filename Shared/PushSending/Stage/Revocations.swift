@@ -1,7 +1,7 @@
-internal import FoundationEssentials
 package import Logging
-internal import Metrics
 package import PushProtocol
+internal import FoundationEssentials
+internal import Metrics
 internal import Synchronization
 
 /// The revoked pushes of a provider: pushes to a device of a former user, and pushes of revoked notifications.

@@ -1,5 +1,5 @@
-import Providers
 import Messaging
+import Providers
 import PushProtocol
 
 /// The pushes of a delivered batch that use the same route.

@@ -1,6 +1,6 @@
-import Providers
 import FoundationEssentials
 import Messaging
+import Providers
 import PushProtocol
 import Synchronization
 

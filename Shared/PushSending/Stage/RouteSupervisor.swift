@@ -1,5 +1,5 @@
-import Providers
 package import PushProtocol
+import Providers
 import ServiceLifecycle
 
 /// Stops consuming an app's queues while all its routes are paused, so that their messages stay in the queues.

@@ -1,6 +1,6 @@
-import Hummingbird
 import Foundation
 import HTTPTypes
+import Hummingbird
 import Logging
 import NIOCore
 import ServiceLifecycle

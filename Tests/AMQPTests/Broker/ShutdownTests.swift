@@ -1,7 +1,7 @@
 import Logging
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import AMQP
 

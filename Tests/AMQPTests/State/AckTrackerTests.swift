@@ -1,7 +1,7 @@
 import Testing
+import TestSupport
 
 @testable import AMQP
-import TestSupport
 
 @Suite struct AckTrackerTests {
     private let start = ContinuousClock.now

@@ -1,7 +1,7 @@
 import Testing
+import TestSupport
 
 @testable import AMQP
-import TestSupport
 
 @Suite struct ConfirmWindowTests {
     private static func window(_ count: Int, limits: AMQPPublishWindow = .init(messages: 10, bytes: 1000))

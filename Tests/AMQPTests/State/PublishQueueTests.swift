@@ -1,8 +1,8 @@
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import AMQP
-import TestSupport
 
 /// Publishing without a broker: the tests give the broker's answers.
 @Suite struct PublishQueueTests {

@@ -1,13 +1,14 @@
-import Providers
 import HTTP2
 import Logging
 import Messaging
 import NIOPosix
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// The sender without the bus: settings, credentials, HTTP/2, routes and the stage's handler, on a virtual clock.

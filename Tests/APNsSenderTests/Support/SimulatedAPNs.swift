@@ -3,6 +3,7 @@ import Logging
 import PushProtocol
 import ServiceKit
 import TestSupport
+
 @testable import ProviderSimulator
 
 /// The provider simulator in this process, accessed through its ports only: APNs over TLS and HTTP/2, control API

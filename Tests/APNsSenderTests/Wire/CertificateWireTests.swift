@@ -1,15 +1,16 @@
-import HTTP2Server
-import Providers
 import Foundation
 import HTTP2
+import HTTP2Server
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// A route that authenticates with a certificate.

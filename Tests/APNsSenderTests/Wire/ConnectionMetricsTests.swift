@@ -4,8 +4,9 @@ import HTTP2Server
 import MetricsTestKit
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// The connection metrics.

@@ -7,8 +7,9 @@ import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// Vectors about frames (ProviderFacts.md §E.2), and properties of a sender's connections.

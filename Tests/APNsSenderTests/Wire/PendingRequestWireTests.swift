@@ -6,8 +6,9 @@ import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// Requests that wait for a stream are checked again before they are sent.

@@ -1,10 +1,11 @@
 import Foundation
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import Providers
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// The request vectors (ProviderFacts.md §E.1) from the stage's handler to the simulator.

@@ -2,12 +2,13 @@ import FoundationEssentials
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
-/// The response vectors (ProviderFacts.md §E.2) from the simulator's response to the outcome. Feedback's own tests
-/// cover what follows from B03 to B08.
+/// The response vectors (ProviderFacts.md §E.2) from the simulator's response to the outcome. Feedback's tests cover
+/// the evaluation of the outcomes of B03 to B08.
 @Suite(.timeLimit(.minutes(2))) struct ResponseWireTests {
     private let target = Push.Target.sample(registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
 

@@ -1,11 +1,12 @@
-import HTTP2Server
 import HTTP2
+import HTTP2Server
 import JWTKit
 import Logging
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// The service with a real broker and a test provider over TLS and HTTP/2.

@@ -5,8 +5,9 @@ import Messaging
 import PushProtocol
 import PushSending
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// A received status counts, even if the rest of the response is lost.

@@ -1,8 +1,8 @@
-import Providers
 import AMQP
 import Dispatch
 import Logging
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
 import ServiceLifecycle

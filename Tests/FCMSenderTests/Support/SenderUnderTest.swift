@@ -1,14 +1,15 @@
-import Providers
 import HTTP2
 import Logging
 import Messaging
 import NIOPosix
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// The sender without the bus: settings, credentials, HTTP/2, routes and the stage's handler, on a virtual clock.

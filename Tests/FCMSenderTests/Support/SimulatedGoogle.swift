@@ -2,6 +2,7 @@ import Logging
 import PushProtocol
 import ServiceKit
 import TestSupport
+
 @testable import ProviderSimulator
 
 /// The provider simulator in this process, accessed through its ports only: FCM and the token endpoint over TLS and

@@ -1,8 +1,9 @@
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// The vectors O01 to O03 with the simulator's token endpoint, which verifies the assertion's signature and claims.

@@ -1,13 +1,14 @@
-import HTTP2Server
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOCore
 import NIOPosix
 import PushProtocol
 import PushSending
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// FCM's rules for connections (ProviderFacts.md §B.4).

@@ -2,8 +2,9 @@ import FoundationEssentials
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// Two faults of Firebase's Apple SDK, from the simulator's response to the outcome.

@@ -6,8 +6,9 @@ import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// A request that waits for a stream or the quota contains the lifetime remaining when it is sent.

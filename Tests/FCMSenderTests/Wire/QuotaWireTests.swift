@@ -1,7 +1,7 @@
-import HTTP2Server
 import CoreMetrics
 import Foundation
 import HTTP2
+import HTTP2Server
 import Logging
 import Messaging
 import MetricsTestKit
@@ -10,8 +10,9 @@ import PushSending
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// The project's quota (ProviderFacts.md §B.5), and the effect of a 429 on other requests.

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Messaging
+import Providers
 import PushProtocol
 import PushSending
-import Providers
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// The request vectors F01 to F16, sent to the simulator, which validates messages like FCM.

@@ -2,8 +2,9 @@ import FoundationEssentials
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// The response vectors G01 to G16 from the simulator's response to the outcome.

@@ -6,8 +6,9 @@ import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import FCMSender
 
 /// The service with a real broker, FCM and a token endpoint over TLS and HTTP/2.

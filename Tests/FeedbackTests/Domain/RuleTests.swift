@@ -4,14 +4,14 @@ import Testing
 
 @testable import Feedback
 
-/// C.4, rules 1 and 2.
+/// Tests decisions about suspect tokens (ProviderFacts.md §C.4).
 @Suite struct SuspicionRuleTests {
     private func suspect(
         _ reason: String = "BadDeviceToken", environment: ProviderEnvironment? = .production, suspicions: Int = 1
     ) -> Evidence {
         Evidence(
             key: .init(notification: Batches.notification(1), device: Batches.device(1)),
-            lane: FeedbackRoute(app: Batches.app, origin: .apns, environment: environment), verdict: .suspect,
+            route: FeedbackRoute(app: Batches.app, origin: .apns, environment: environment), verdict: .suspect,
             reason: reason, goneSince: nil, registeredAt: Batches.registered, observedAt: .start,
             suspicions: suspicions, trace: Trace(id: Batches.sender, correlation: "e", causation: "p"))
     }
@@ -20,32 +20,32 @@ import Testing
 
     private func evaluate(
         _ evidence: Evidence, acceptedAt: Timestamp?, by rule: SuspicionRule? = nil,
-        storms: [RouteHealth.BadTokenSpike] = []
+        reportedSpikes: [RouteHealth.BadTokenSpike] = []
     ) -> Evaluation {
-        (rule ?? self.rule).evaluate(evidence, acceptedAt: acceptedAt, storms: storms)
+        (rule ?? self.rule).evaluate(evidence, acceptedAt: acceptedAt, reportedSpikes: reportedSpikes)
     }
 
     @Test(arguments: ["BadDeviceToken", "SENDER_ID_MISMATCH", "malformed-token"])
-    func `B06: on a lane that worked within the hour, it is the token`(reason: String) {
+    func `B06: a rejection is approved if its route accepted a push within the hour`(reason: String) {
         #expect(evaluate(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
         #expect(evaluate(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
     }
 
-    @Test func `on a lane that has been silent, an operator looks`() {
-        #expect(evaluate(suspect(), acceptedAt: nil) == .quarantine(.laneSilent))
-        #expect(evaluate(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.laneSilent))
+    @Test func `a rejection on a route without recent acceptances is quarantined`() {
+        #expect(evaluate(suspect(), acceptedAt: nil) == .quarantine(.routeSilent))
+        #expect(evaluate(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.routeSilent))
     }
 
-    @Test func `B07: where the environment is unknown, an operator looks`() {
+    @Test func `B07: a rejection in an unknown environment is quarantined`() {
         #expect(evaluate(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
     }
 
-    @Test func `B20: a push of the wrong kind is not held against a good token`() {
+    @Test func `B20: a push of the wrong kind is no sufficient evidence`() {
         #expect(evaluate(suspect("DeviceTokenNotForTopic"), acceptedAt: .start) == .keep)
     }
 
     @Test(arguments: ["INVALID_ARGUMENT", "DeviceTokenNotForTopic", "A reason of tomorrow"])
-    func `a reason that may be a payload's fault is for an operator, however often it comes`(reason: String) {
+    func `a reason that may be the payload's fault is kept, and quarantined after three notifications`(reason: String) {
         #expect(evaluate(suspect(reason, suspicions: 2), acceptedAt: .start) == .keep)
         for suspicions in [3, 4, 100] {
             #expect(
@@ -53,37 +53,39 @@ import Testing
         }
     }
 
-    @Test func `B08: what was suspected while a sender doubted its lane is not believed`() {
-        let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start + .seconds(5))
+    @Test func `B08: suspect rejections during a reported spike are quarantined`() {
+        let spike = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start + .seconds(5))
         for offset in [-60, -30, 0, 5] {
             var evidence = suspect()
             evidence.observedAt = .start + .seconds(offset)
-            #expect(evaluate(evidence, acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
+            #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .quarantine(.badTokenSpike))
             evidence.verdict = .gone
-            #expect(evaluate(evidence, acceptedAt: .start, storms: [storm]) == .approve)
+            #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .approve)
         }
         for offset in [-61, 6] {
             var evidence = suspect()
             evidence.observedAt = .start + .seconds(offset)
-            #expect(evaluate(evidence, acceptedAt: .start, storms: [storm]) == .approve)
+            #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .approve)
         }
-        #expect(evaluate(suspect("INVALID_ARGUMENT"), acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
+        #expect(
+            evaluate(suspect("INVALID_ARGUMENT"), acceptedAt: .start, reportedSpikes: [spike])
+                == .quarantine(.badTokenSpike))
     }
 
-    @Test func `how often is configured`() {
+    @Test func `the required number of notifications is configurable`() {
         let strict = SuspicionRule(clear: 2)
         #expect(evaluate(suspect(), acceptedAt: .start, by: strict) == .keep)
         #expect(evaluate(suspect(suspicions: 2), acceptedAt: .start, by: strict) == .approve)
     }
 
-    @Test func `the provider's plain word needs no other lane's`() {
+    @Test func `a 410 is approved without recent acceptances on the route`() {
         var gone = suspect()
         gone.verdict = .gone
         #expect(evaluate(gone, acceptedAt: nil) == .approve)
     }
 }
 
-/// C.4, rule 3.
+/// Tests the detection of bad-token spikes (ProviderFacts.md §C.4).
 @Suite struct GuardRuleTests {
     private let rule = GuardRule()
 
@@ -93,61 +95,61 @@ import Testing
             answered: answered * times)
     }
 
-    private func storm(_ refused: Int, of answered: Int) -> Storm {
-        Storm(registrations: refused, refused: refused, answered: answered)
+    private func spike(_ refused: Int, of answered: Int) -> ObservedSpike {
+        ObservedSpike(registrations: refused, refused: refused, answered: answered)
     }
 
-    @Test func `how often each token is pushed to changes nothing`() {
+    @Test func `the number of pushes to each token makes no difference`() {
         for times in [1, 5, 100] {
-            #expect(rule.storm(in: [minute(0, 30, 100, times: times)], usual: 0) != nil)
-            #expect(rule.storm(in: [minute(0, 30, 600, times: times)], usual: 0) == nil)
-            #expect(rule.storm(in: [minute(0, 19, 19, times: times)], usual: 0) == nil)
+            #expect(rule.spike(in: [minute(0, 30, 100, times: times)], normalShare: 0) != nil)
+            #expect(rule.spike(in: [minute(0, 30, 600, times: times)], normalShare: 0) == nil)
+            #expect(rule.spike(in: [minute(0, 19, 19, times: times)], normalShare: 0) == nil)
         }
     }
 
-    @Test func `B08: thirty of a hundred are a storm`() {
-        #expect(rule.storm(in: [minute(0, 30, 100)], usual: 0) == storm(30, of: 100))
+    @Test func `B08: thirty rejections of a hundred answers are a spike`() {
+        #expect(rule.spike(in: [minute(0, 30, 100)], normalShare: 0) == spike(30, of: 100))
     }
 
-    @Test func `a minute's edge hides none`() {
+    @Test func `a spike across a minute's edge is detected`() {
         let pair = [minute(0, 15, 50), minute(1, 15, 50)]
-        #expect(rule.storm(in: pair, usual: 0) == storm(30, of: 100))
-        #expect(rule.storm(in: [minute(0, 15, 50), minute(2, 15, 50)], usual: 0) == nil)
+        #expect(rule.spike(in: pair, normalShare: 0) == spike(30, of: 100))
+        #expect(rule.spike(in: [minute(0, 15, 50), minute(2, 15, 50)], normalShare: 0) == nil)
     }
 
-    @Test func `few are no storm, whatever their share, and neither is a small share`() {
-        #expect(rule.storm(in: [minute(0, 19, 19)], usual: 0) == nil)
-        #expect(rule.storm(in: [minute(0, 20, 20)], usual: 0) != nil)
-        #expect(rule.storm(in: [minute(0, 5000, 100_000)], usual: 0) == nil)
-        #expect(rule.storm(in: [minute(0, 5001, 100_000)], usual: 0) != nil)
+    @Test func `few rejections are no spike, and neither is a small share`() {
+        #expect(rule.spike(in: [minute(0, 19, 19)], normalShare: 0) == nil)
+        #expect(rule.spike(in: [minute(0, 20, 20)], normalShare: 0) != nil)
+        #expect(rule.spike(in: [minute(0, 5000, 100_000)], normalShare: 0) == nil)
+        #expect(rule.spike(in: [minute(0, 5001, 100_000)], normalShare: 0) != nil)
     }
 
-    @Test func `what is usual is allowed for, up to half`() {
-        #expect(rule.storm(in: [minute(0, 110, 1000)], usual: 0.04) == nil)
-        #expect(rule.storm(in: [minute(0, 130, 1000)], usual: 0.04) != nil)
-        #expect(rule.storm(in: [minute(0, 501, 1000)], usual: 0.9) != nil)
+    @Test func `the normal share raises the threshold, up to one half`() {
+        #expect(rule.spike(in: [minute(0, 110, 1000)], normalShare: 0.04) == nil)
+        #expect(rule.spike(in: [minute(0, 130, 1000)], normalShare: 0.04) != nil)
+        #expect(rule.spike(in: [minute(0, 501, 1000)], normalShare: 0.9) != nil)
     }
 
-    @Test func `what is usual is not known from a handful of answers`() {
-        #expect(rule.usual(believed: 1, answered: 2) == 0)
-        #expect(rule.usual(believed: 200, answered: 399) == 0)
-        #expect(rule.usual(believed: 20, answered: 400) == 0.05)
-        #expect(rule.usual(believed: 0, answered: 0) == 0)
-        #expect(GuardRule(share: 0.5, minimum: 2).usual(believed: 1, answered: 4) == 0.25)
+    @Test func `too few answers give a normal share of 0`() {
+        #expect(rule.normalShare(believed: 1, answered: 2) == 0)
+        #expect(rule.normalShare(believed: 200, answered: 399) == 0)
+        #expect(rule.normalShare(believed: 20, answered: 400) == 0.05)
+        #expect(rule.normalShare(believed: 0, answered: 0) == 0)
+        #expect(GuardRule(share: 0.5, minimum: 2).normalShare(believed: 1, answered: 4) == 0.25)
     }
 
-    @Test func `senders that do not say how they fare are assumed to fare badly`() {
-        #expect(rule.storm(in: [minute(0, 20, 0)], usual: 0) == storm(20, of: 20))
+    @Test func `without reported answers, the share of rejections counts as 1`() {
+        #expect(rule.spike(in: [minute(0, 20, 0)], normalShare: 0) == spike(20, of: 20))
     }
 
-    @Test func `a guard stays tripped for a while after the last storm`() {
-        let tripped = rule.next(.atRest, isStorm: true, now: .start)
+    @Test func `a guard stays tripped for the hold time after the last spike`() {
+        let tripped = rule.next(.atRest, isSpike: true, now: .start)
         #expect(tripped == .tripped(since: .start, until: .start + .seconds(900)))
-        #expect(rule.next(.atRest, isStorm: false, now: .start) == .atRest)
-        #expect(rule.next(tripped, isStorm: false, now: .start + .seconds(899)) == tripped)
-        #expect(rule.next(tripped, isStorm: false, now: .start + .seconds(900)) == .atRest)
+        #expect(rule.next(.atRest, isSpike: false, now: .start) == .atRest)
+        #expect(rule.next(tripped, isSpike: false, now: .start + .seconds(899)) == tripped)
+        #expect(rule.next(tripped, isSpike: false, now: .start + .seconds(900)) == .atRest)
         #expect(
-            rule.next(tripped, isStorm: true, now: .start + .seconds(600))
+            rule.next(tripped, isSpike: true, now: .start + .seconds(600))
                 == .tripped(since: .start, until: .start + .seconds(1500)))
     }
 }

@@ -2,12 +2,12 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// What was said about somebody's registrations goes when they ask to be forgotten.
+/// Tests the deletion of evidence about erased users.
 @Suite(.timeLimit(.minutes(4))) struct ErasureTests {
     private static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
 
@@ -23,7 +23,7 @@ import Testing
         return devices
     }
 
-    @Test func `evidence goes whatever was decided about it, and none is kept that comes later`() async throws {
+    @Test func `evidence with any decision is deleted, and later evidence is not stored`() async throws {
         try await FeedbackFixture.with { feedback in
             let decisions = ["stale", "waiting", "kept", "quarantined", "discarded", "approved", "published"]
             for (number, decision) in decisions.enumerated() {
@@ -42,14 +42,14 @@ import Testing
 
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: [1, 2], notification: 100, answered: 100),
-                // It does not say which registration it is about: then when it was seen counts.
+                // Without a registration time, the time of the observation counts.
                 Batches.batch(Self.gone, devices: [1], notification: 101, registeredAt: nil, answered: 100),
             ])
             #expect(try await Self.devices(feedback) == [Batches.device(2)])
         }
     }
 
-    @Test func `what is about a later registration of the device is another's, and stays`() async throws {
+    @Test func `evidence about a later registration of the device stays`() async throws {
         try await FeedbackFixture.with { feedback in
             let later = Batches.registered + .milliseconds(1)
             func record(_ notification: Int, at: Timestamp = .start, registeredAt: Timestamp?) async throws {
@@ -66,7 +66,7 @@ import Testing
             try await record(3, registeredAt: later)
             try await record(4, at: .start + .milliseconds(1), registeredAt: nil)
             #expect(try await feedback.decisions().values.reduce(0, +) == 3)
-            // An earlier word takes nothing back.
+            // A repeated earlier erasure does not shorten the later one.
             try await store.erase([Self.erasure(1, revokes: later)])
             try await store.erase([Self.erasure(1)])
             try await record(5, registeredAt: later)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `evidence that comes at that moment is there first and goes, or is not kept`() async throws {
+    @Test func `concurrent evidence is deleted or not stored`() async throws {
         try await FeedbackFixture.with { feedback in
             let store = ErasureStore(feedback.pool)
             for round in 0..<15 {
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `the registry's word is heard`() async throws {
+    @Test func `erasure events of the registry delete evidence, and other events do not`() async throws {
         try await FeedbackFixture.with { feedback in
             let batch = Batches.batch(Self.gone, devices: [1, 2, 3, 4], answered: 100)
             try await feedback.evidence.record([batch])
@@ -126,15 +126,15 @@ import Testing
         }
     }
 
-    @Test func `what was erased is forgotten in its turn, and found by an index until then`() async throws {
+    @Test func `erasures are deleted after their retention, and evidence is found by an index`() async throws {
         try await FeedbackFixture.with { feedback in
             try await ErasureStore(feedback.pool).erase([Self.erasure(1)])
             func count() async throws -> Int {
                 try await feedback.pool.query("SELECT count(*) FROM feedback.erasure").single()
             }
-            try await feedback.evaluation.forgetErasures(before: .now + .seconds(-60))
+            try await feedback.evaluation.deleteErasures(before: .now + .seconds(-60))
             #expect(try await count() == 1)
-            try await feedback.evaluation.forgetErasures(before: .now + .seconds(60))
+            try await feedback.evaluation.deleteErasures(before: .now + .seconds(60))
             #expect(try await count() == 0)
 
             try await feedback.pool.execute(
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `the service's own login may do all of this`() async throws {
+    @Test func `the service's database role has the required privileges`() async throws {
         try await FeedbackFixture.with { feedback in
             for right in ["SELECT", "INSERT", "UPDATE", "DELETE"] {
                 let may = try await feedback.pool.query(

@@ -1,16 +1,16 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// Evidence in a real Postgres, judged under a clock that the tests move.
+/// Tests the evaluation of evidence in Postgres, with a clock that the tests advance.
 @Suite(.timeLimit(.minutes(3))) struct EvaluationStoreTests {
     static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
 
-    @Test func `evidence is believed once it has settled, and not before`() async throws {
+    @Test func `evidence is approved after the settling time, and not before`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: [1, 2], answered: 100)])
             try await feedback.evaluate()
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `a redelivery changes nothing, before the judgement and after it`() async throws {
+    @Test func `a redelivery changes nothing, before or after the evaluation`() async throws {
         try await FeedbackFixture.with { feedback in
             let batch = Batches.batch(Self.gone, devices: [1], answered: 100)
             try await feedback.evidence.record([batch, batch])
@@ -33,18 +33,18 @@ import Testing
         }
     }
 
-    @Test func `B04 in the table: a stale word waits for nothing`() async throws {
+    @Test func `B04: stale evidence is stored and not evaluated`() async throws {
         try await FeedbackFixture.with { feedback in
             let since = Outcome.Answer.unregistered(since: Batches.registered + .seconds(-1), reason: "Unregistered")
             try await feedback.evidence.record([Batches.batch(since, devices: [1], answered: 100)])
             #expect(try await feedback.decisions() == ["stale": 1])
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
 
-    @Test func `B08: of thirty bad tokens in a hundred, spread over a minute, none is deactivated`() async throws {
+    @Test func `B08: thirty bad tokens of a hundred answers, spread over a minute, are all quarantined`() async throws {
         try await FeedbackFixture.with { feedback in
-            // Two seconds apart, each in a push of its own, as chat messages come; judged every time.
+            // One push every two seconds, with an evaluation after each.
             for device in 0..<30 {
                 try await feedback.evidence.record([
                     Batches.batch(
@@ -57,12 +57,12 @@ import Testing
             feedback.clock.advance(by: .seconds(600))
             try await feedback.evaluate()
             #expect(try await feedback.decisions() == ["quarantined": 30])
-            #expect(try await feedback.doubts() == ["storm"])
+            #expect(try await feedback.quarantineReasons() == ["storm"])
         }
     }
 
     @Test(arguments: [1, nil] as [Int?])
-    func `S2: bad tokens of one user, or of new registrations, trip no guard and fill no quarantine`(
+    func `S2: bad tokens of one user, or of new registrations, neither trip the guard nor are quarantined`(
         owner: Int?
     ) async throws {
         try await FeedbackFixture.with { feedback in
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a FID that is refused is kept, and believed gone when it is refused a day later`() async throws {
+    @Test func `a rejected FID is kept, and approved as gone after a rejection a day later`() async throws {
         try await FeedbackFixture.with { feedback async throws in
             func refuse(_ notification: Int) async throws -> [String: Int] {
                 try await feedback.evidence.record([
@@ -94,19 +94,19 @@ import Testing
             #expect(try await refuse(2) == ["kept": 2])
             feedback.clock.advance(by: .seconds(300))
             #expect(try await refuse(3) == ["approved": 1, "kept": 2])
-            // Long after, one refusal is a first one again.
+            // A rejection more than a week later counts as the first.
             feedback.clock.advance(by: .seconds(30 * 86_400))
             #expect(try await refuse(4) == ["approved": 1, "kept": 3])
         }
     }
 
-    @Test func `a tripped guard quarantines everything on its lane, and nothing on another`() async throws {
+    @Test func `a tripped guard quarantines all evidence of its route, and none of another`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<30, answered: 100)])
             let report = try #require(try await feedback.evaluate())
             #expect(report.before == .atRest)
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
-            #expect(report.storm == Storm(registrations: 30, refused: 30, answered: 100))
+            #expect(report.spike == ObservedSpike(registrations: 30, refused: 30, answered: 100))
             #expect(report.decided == ["quarantined": 30])
 
             feedback.clock.advance(by: .seconds(300))
@@ -125,16 +125,16 @@ import Testing
         }
     }
 
-    @Test func `a guard comes to rest by itself, and what it quarantined stays`() async throws {
+    @Test func `a guard resets after the hold time, and quarantined evidence stays`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<30, answered: 100)])
             try await feedback.evaluate()
             feedback.clock.advance(by: .seconds(899))
             #expect(try await feedback.evaluate()?.after != .atRest)
             feedback.clock.advance(by: .seconds(1))
-            #expect(try await feedback.evaluation.lanes().lanes == [Batches.lane])
+            #expect(try await feedback.evaluation.routes().routes == [Batches.route])
             #expect(try await feedback.evaluate()?.after == .atRest)
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: [99], notification: 1, at: feedback.clock.now, answered: 1000)
             ])
@@ -145,11 +145,11 @@ import Testing
     }
 
     @Test(arguments: ["discarded", "approved"])
-    func `what an operator has decided about trips the guard no more`(decision: String) async throws {
+    func `evidence that an operator decided about does not trip the guard`(decision: String) async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<30, answered: 100)])
             try await feedback.evaluate()
-            // As `pushctl feedback quarantine release|discard --all` does it.
+            // The same changes as `pushctl feedback quarantine release|discard --all`.
             try await feedback.pool.execute("UPDATE feedback.evidence SET decision = \(decision)")
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
             try await feedback.evidence.record([
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `one registration refused thirty times is one, and no storm`() async throws {
+    @Test func `thirty rejections of one registration are no spike`() async throws {
         try await FeedbackFixture.with { feedback in
             for notification in 0..<30 {
                 try await feedback.evidence.record([
@@ -175,9 +175,9 @@ import Testing
         }
     }
 
-    @Test func `registrations that are pushed to again and again are a storm as large as others`() async throws {
+    @Test func `a spike is detected although each registration gets many pushes`() async throws {
         try await FeedbackFixture.with { feedback in
-            // A fifth of a hundred and ten, each of them pushed to eight times in two minutes.
+            // 22 of 110 registrations are rejected, with eight pushes to each in two minutes.
             for notification in 0..<8 {
                 try await feedback.evidence.record([
                     Batches.batch(
@@ -186,14 +186,14 @@ import Testing
                 ])
             }
             let report = try #require(try await feedback.evaluate())
-            #expect(report.storm == Storm(registrations: 22, refused: 176, answered: 880))
+            #expect(report.spike == ObservedSpike(registrations: 22, refused: 176, answered: 880))
             #expect(report.decided == ["quarantined": 176])
         }
     }
 
-    @Test func `what a lane usually refuses is no storm`() async throws {
+    @Test func `a route's normal share of rejections is no spike`() async throws {
         try await FeedbackFixture.with { feedback in
-            // An hour in which 4 of 100 are gone, believed.
+            // An hour with a normal share of 4 %.
             for minute in 0..<30 {
                 try await feedback.evidence.record([
                     Batches.batch(
@@ -217,11 +217,11 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a storm that an operator released does not excuse the next`(wasReleased: Bool) async throws {
+    func `a spike that an operator released does not raise the normal share`(wasReleased: Bool) async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<300, answered: 1000)])
             if wasReleased { try await feedback.evaluate() }
-            // As `pushctl feedback quarantine release --all` does it, or as if nobody had ever doubted it.
+            // The same changes as `pushctl feedback quarantine release --all`; or evidence that never was quarantined.
             try await feedback.pool.execute("UPDATE feedback.evidence SET decision = 'published'")
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
             feedback.clock.advance(by: .seconds(600))
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    @Test func `suspicions are weighed by the lane's health and by their number`() async throws {
+    @Test func `suspect rejections are decided by the route's health and by their number`() async throws {
         try await FeedbackFixture.with { feedback in
             let unclear = Outcome.Answer.rejected(reason: "INVALID_ARGUMENT", suspectToken: true)
             try await feedback.evidence.record([
@@ -244,7 +244,7 @@ import Testing
             feedback.clock.advance(by: .seconds(120))
             try await feedback.evaluate()
             #expect(try await feedback.decisions() == ["quarantined": 1, "kept": 1])
-            #expect(try await feedback.doubts() == ["lane-silent"])
+            #expect(try await feedback.quarantineReasons() == ["lane-silent"])
 
             for notification in 3...4 {
                 try await feedback.evidence.record([
@@ -256,11 +256,11 @@ import Testing
             feedback.clock.advance(by: .seconds(120))
             try await feedback.evaluate()
             #expect(try await feedback.decisions() == ["quarantined": 3, "kept": 1])
-            #expect(try await feedback.doubts() == ["lane-silent", "reason-unclear"])
+            #expect(try await feedback.quarantineReasons() == ["lane-silent", "reason-unclear"])
         }
     }
 
-    @Test func `what is approved is claimed by one, and comes again when that one dies`() async throws {
+    @Test func `approved evidence is claimed once, and again after the lease`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: [1, 2], answered: 100)])
             feedback.clock.advance(by: .seconds(120))
@@ -281,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `no moment loses a millisecond on its way through the table`() async throws {
+    @Test func `stored times keep their milliseconds`() async throws {
         try await FeedbackFixture.with { feedback in
             for offset in 0..<200 {
                 try await feedback.evidence.record([
@@ -298,7 +298,7 @@ import Testing
         }
     }
 
-    @Test func `many judges at once decide each piece once, and trip the guard once`() async throws {
+    @Test func `concurrent evaluations decide each piece once, and trip the guard once`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<200, answered: 400)])
             let reports = try await withThrowingTaskGroup(of: RouteReport?.self) { group in
@@ -313,7 +313,7 @@ import Testing
         }
     }
 
-    @Test func `how lanes fared is forgotten in time, and the largest word of a minute counts`() async throws {
+    @Test func `the largest report of a minute counts, and old route health is deleted`() async throws {
         try await FeedbackFixture.with { feedback in
             for answered in [10, 300, 20] {
                 try await feedback.evidence.record([
@@ -324,14 +324,14 @@ import Testing
                 "SELECT sum(answered)::bigint FROM feedback.pulse"
             ).single(Int64.self)
             #expect(sum == 300)
-            try await feedback.evaluation.forgetPulses(before: .start)
+            try await feedback.evaluation.deleteRouteHealth(before: .start)
             #expect(try await feedback.pool.query("SELECT count(*) FROM feedback.pulse").single(Int64.self) == 1)
-            try await feedback.evaluation.forgetPulses(before: .start + .seconds(60))
+            try await feedback.evaluation.deleteRouteHealth(before: .start + .seconds(60))
             #expect(try await feedback.pool.query("SELECT count(*) FROM feedback.pulse").single(Int64.self) == 0)
         }
     }
 
-    @Test func `what an older release keeps counts as published, and its suspicions as kept`() async throws {
+    @Test func `evidence of an older release counts as published`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.pool.execute(
                 """
@@ -340,7 +340,7 @@ import Testing
                 VALUES (gen_random_uuid(), gen_random_uuid(), 'family-portal', 'apns', 'production', 'gone', 'x', now())
                 """)
             #expect(try await feedback.decisions() == ["published": 1])
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
 }

@@ -1,16 +1,16 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// Evidence is kept for a time, and what is not decided for good.
+/// Tests the retention of evidence. Undecided evidence is never deleted.
 @Suite(.timeLimit(.minutes(3))) struct RetentionTests {
-    @Test func `only what was decided about is forgotten, and that by the time of its decision`() async throws {
+    @Test func `only decided evidence is deleted, by the time of its decision`() async throws {
         try await FeedbackFixture.with { feedback in
-            // One piece of evidence of every decision, all of them as old.
+            // One piece of evidence with each decision, all of the same age.
             let decisions = ["stale", "waiting", "kept", "quarantined", "discarded", "approved", "published"]
             for (number, decision) in decisions.enumerated() {
                 let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
@@ -20,22 +20,22 @@ import Testing
                     UPDATE feedback.evidence SET decision = \(decision) WHERE device_id = \(Batches.device(number))
                     """)
             }
-            // An operator has decided about one of them later.
+            // An operator decided about one of them later.
             let later = Timestamp.start + .seconds(3600)
             try await feedback.pool.execute(
                 "UPDATE feedback.evidence SET decided_at = \(later.date) WHERE decision = 'discarded'")
             let all = Dictionary(uniqueKeysWithValues: decisions.map { ($0, 1) })
-            #expect(try await feedback.evaluation.forgetEvidence(before: .start) == false)
+            #expect(try await feedback.evaluation.deleteEvidence(before: .start) == false)
             #expect(try await feedback.decisions() == all)
-            _ = try await feedback.evaluation.forgetEvidence(before: .start + .milliseconds(1))
+            _ = try await feedback.evaluation.deleteEvidence(before: .start + .milliseconds(1))
             #expect(
                 try await feedback.decisions() == ["waiting": 1, "quarantined": 1, "approved": 1, "discarded": 1])
-            _ = try await feedback.evaluation.forgetEvidence(before: later + .milliseconds(1))
+            _ = try await feedback.evaluation.deleteEvidence(before: later + .milliseconds(1))
             #expect(try await feedback.decisions() == ["waiting": 1, "quarantined": 1, "approved": 1])
         }
     }
 
-    @Test func `the service's own login may forget`() async throws {
+    @Test func `the service's database role may delete evidence`() async throws {
         try await FeedbackFixture.with { feedback in
             let may = try await feedback.pool.query(
                 "SELECT has_table_privilege('heliograph_feedback', 'feedback.evidence', 'DELETE')"
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `it is found by an index, among much that is not old`() async throws {
+    @Test func `old evidence is found by an index among many newer rows`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.pool.execute(
                 """

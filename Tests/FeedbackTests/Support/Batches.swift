@@ -4,11 +4,11 @@ import PushProtocol
 @testable import Feedback
 
 extension Timestamp {
-    /// 2026-01-01T00:00:00Z, as in the conformance vectors.
+    /// 2026-01-01T00:00:00Z, as in the test vectors (ProviderFacts.md §E).
     static let start = Timestamp(milliseconds: 1_767_225_600_000)
 }
 
-/// Outcomes as senders report them.
+/// Builds outcomes messages as senders publish them.
 enum Batches {
     static let app = AppID(rawValue: "family-portal")!
     static let other = AppID(rawValue: "hide-and-seek")!
@@ -22,22 +22,22 @@ enum Batches {
         DerivedID.uuid5(DerivedID.namespace, ["test-notification", "\(number)"])
     }
 
-    static let lane = FeedbackRoute(app: app, origin: .apns, environment: .production)
-    /// A sender's word about its lane alone.
-    static func word(of storm: RouteHealth.BadTokenSpike) -> Outcomes {
-        batch(badToken, devices: [], at: storm.until, answered: 0, storm: storm)
+    static let route = FeedbackRoute(app: app, origin: .apns, environment: .production)
+    /// A sender's report of a spike, without outcomes.
+    static func spikeReport(of spike: RouteHealth.BadTokenSpike) -> Outcomes {
+        batch(badToken, devices: [], at: spike.until, answered: 0, spike: spike)
     }
 
     static let badToken = Outcome.Answer.rejected(reason: "BadDeviceToken", suspectToken: true)
 
-    /// One batch: `answer` for each of `devices`, about one notification each, with how the lane fares.
+    /// A batch with `answer` for each of `devices` to one notification, and with route health if `answered` is set.
     ///
-    /// - Parameter owner: the owner of each device's established registration; another for each device by default.
+    /// - Parameter owner: The owner of each device's established registration; by default a different one for each.
     static func batch(
         _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
         origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
         registeredAt: Timestamp? = registered, answered: Int? = nil, acceptedAt: Timestamp? = nil,
-        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, storm: RouteHealth.BadTokenSpike? = nil,
+        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, spike: RouteHealth.BadTokenSpike? = nil,
         owner: (Int) -> Int? = { $0 }
     ) -> Outcomes {
         Outcomes(
@@ -47,7 +47,7 @@ enum Batches {
             app: app, origin: origin, environment: environment, lane: .interactive,
             routeHealth: answered.map {
                 RouteHealth(
-                    sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: storm)
+                    sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: spike)
             },
             outcomes: devices.map {
                 Outcome(

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Feedback
 
-/// Feedback's schema in a database of the test's own, with a clock that the test moves.
+/// Feedback's stores on a database of the test's own, with a clock that the test advances.
 struct FeedbackFixture {
     final class Clock: Sendable {
         private let moment = Mutex(Timestamp.start)
@@ -19,7 +19,7 @@ struct FeedbackFixture {
     let evidence: EvidenceStore
     let evaluation: EvaluationStore
 
-    /// - Parameter settlingTime: two minutes, as in production.
+    /// - Parameter settlingTime: Two minutes by default, as in production.
     static func with<R: Sendable>(
         settlingTime: Duration = .seconds(120), guardRule: GuardRule = GuardRule(),
         suspicionRule: SuspicionRule = SuspicionRule(), _ body: (FeedbackFixture) async throws -> R
@@ -34,13 +34,13 @@ struct FeedbackFixture {
         }
     }
 
-    /// Judges a lane now; fails the test's expectations by its absence when another has it.
+    /// Evaluates a route now; `nil` if another transaction has locked it.
     @discardableResult
-    func evaluate(_ lane: FeedbackRoute = Batches.lane) async throws -> RouteReport? {
-        try await evaluation.evaluate(lane, now: clock.now)
+    func evaluate(_ route: FeedbackRoute = Batches.route) async throws -> RouteReport? {
+        try await evaluation.evaluate(route, now: clock.now)
     }
 
-    /// How many pieces of evidence have each decision.
+    /// The number of pieces of evidence by decision.
     func decisions() async throws -> [String: Int] {
         let rows = try await pool.query("SELECT decision, count(*) AS n FROM feedback.evidence GROUP BY decision")
         var counts: [String: Int] = [:]
@@ -50,11 +50,11 @@ struct FeedbackFixture {
         return counts
     }
 
-    /// Why what is quarantined is.
-    func doubts() async throws -> Set<String> {
+    /// The distinct reasons of quarantined evidence.
+    func quarantineReasons() async throws -> Set<String> {
         let rows = try await pool.query("SELECT DISTINCT detail FROM feedback.evidence WHERE decision = 'quarantined'")
-        var doubts: Set<String> = []
-        for row in rows { doubts.insert(try row.decode(String.self, at: "detail")) }
-        return doubts
+        var quarantineReasons: Set<String> = []
+        for row in rows { quarantineReasons.insert(try row.decode(String.self, at: "detail")) }
+        return quarantineReasons
     }
 }

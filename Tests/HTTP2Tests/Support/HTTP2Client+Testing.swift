@@ -1,6 +1,7 @@
-@testable import HTTP2
 import NIOCore
 import NIOPosix
+
+@testable import HTTP2
 
 extension HTTP2Client {
     /// Returns the statistics after the event loop's current pass, which include the last response.

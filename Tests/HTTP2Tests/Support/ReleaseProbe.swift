@@ -1,5 +1,6 @@
-@testable import HTTP2
 import NIOCore
+
+@testable import HTTP2
 
 /// Checks that a client, its core and all of its connections were freed.
 struct ReleaseProbe {

@@ -1,8 +1,8 @@
 import AMQP
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Messaging
 

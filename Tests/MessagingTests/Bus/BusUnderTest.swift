@@ -3,8 +3,8 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 /// The buses of the conformance suite.
 enum BusKind: String, CaseIterable, CustomTestStringConvertible {

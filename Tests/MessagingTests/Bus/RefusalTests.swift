@@ -1,7 +1,7 @@
 import AMQP
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Messaging
 

@@ -1,8 +1,8 @@
 import AMQP
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 /// Another stage cannot use a queue's return path, on the real broker.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct RetryPathTests {

@@ -5,8 +5,8 @@ import Messaging
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// Reading a stream on the real broker: its past, its end, and new messages.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4)))

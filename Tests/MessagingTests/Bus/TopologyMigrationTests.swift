@@ -2,8 +2,8 @@ import AMQP
 import Messaging
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// Applying the topology to a broker with an earlier release's topology.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct TopologyMigrationTests {

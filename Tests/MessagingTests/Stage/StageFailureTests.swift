@@ -3,8 +3,8 @@ import Logging
 import Messaging
 import PushProtocol
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// Failures of the handler and of its dependencies.
 @Suite(.timeLimit(.minutes(1))) struct StageFailureTests {

@@ -1,8 +1,8 @@
 import AMQP
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 /// Start, pause and shutdown of a stage.
 @Suite(.timeLimit(.minutes(1))) struct StageLifecycleTests {

@@ -2,8 +2,8 @@ import AMQP
 import CoreMetrics
 import MetricsTestKit
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Messaging
 

@@ -2,8 +2,8 @@ import AMQP
 import Logging
 import Messaging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 /// Settlement by verdict.
 @Suite(.timeLimit(.minutes(1))) struct StageSettlingTests {

@@ -1,6 +1,6 @@
-import HTTP2Server
 import Foundation
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOPosix
 import PushProtocol

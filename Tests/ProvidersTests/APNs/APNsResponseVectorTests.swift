@@ -1,7 +1,8 @@
 import FoundationEssentials
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// The APNs response vectors and the table of ProviderFacts.md §A.9.

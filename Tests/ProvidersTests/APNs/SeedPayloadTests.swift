@@ -1,6 +1,7 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// The payloads specified by two products.

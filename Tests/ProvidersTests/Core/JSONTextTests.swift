@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct JSONTextTests {
     private func text(_ value: JSONValue) -> String { String(decoding: JSONText.bytes(of: value), as: UTF8.self) }

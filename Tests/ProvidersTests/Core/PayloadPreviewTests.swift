@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 /// Previews of requests. The senders' tests compare them with real requests.
 @Suite struct PayloadPreviewTests {

@@ -1,5 +1,5 @@
-import Providers
 import FoundationEssentials
+import Providers
 import Testing
 
 struct ProviderRequestBatchTests {

@@ -1,8 +1,8 @@
 import Messaging
 import Providers
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct SanitizedReasonTests {
     @Test(arguments: [

@@ -1,6 +1,7 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// Targets of FCM messages (ProviderFacts.md §B.2, §B.3).

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// The fast message encoder: its output equals the rendered message, or it returns `nil`.

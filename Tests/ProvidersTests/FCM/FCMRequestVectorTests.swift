@@ -1,7 +1,8 @@
 import FoundationEssentials
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// The FCM request vectors that a push can express.

@@ -1,6 +1,7 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// The FCM response vectors and the table of ProviderFacts.md §B.7.

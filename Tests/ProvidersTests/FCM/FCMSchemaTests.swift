@@ -1,6 +1,7 @@
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import Providers
 
 /// The content's `message` against FCM's schema and limits (ProviderFacts.md §B.3).

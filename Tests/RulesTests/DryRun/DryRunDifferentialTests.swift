@@ -1,7 +1,7 @@
 import Foundation
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -20,13 +20,13 @@ import Testing
         for (id, settings) in scenario.people {
             dryRun.people[PersonKey(app: scenario.rules.app, user: user(id)), default: Person()].settings = settings
         }
-        for one in scenario.occurrences { dryRun.happen(one.event, at: one.at) }
+        for one in scenario.occurrences { dryRun.process(one.event, at: one.at) }
         dryRun.advance(to: Self.end)
         var result = ScenarioResult()
-        for prediction in dryRun.tellings {
+        for prediction in dryRun.predictions {
             if prediction.rule != BadgeCorrector.rule {
                 result.decisions.append(
-                    "\(RFC3339.string(from: prediction.at.date)) \(prediction.event) \(prediction.rule) \(prediction.user) \(prediction.decision.spoken)"
+                    "\(RFC3339.string(from: prediction.at.date)) \(prediction.event) \(prediction.rule) \(prediction.user) \(prediction.decision.readableText)"
                 )
             }
             if let notification = prediction.notification { try result.push(notification, at: prediction.at) }

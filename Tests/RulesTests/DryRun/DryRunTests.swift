@@ -76,7 +76,7 @@ import Testing
                 rules: ["old/test.yaml": Self.rules, "new/test.yaml": change(Self.rules)])
         }
         let same = try differ { $0 + "\n" }
-        #expect(same == RuleTool.Answer(lines: ["everyone hears the same, at the same time"]))
+        #expect(same == RuleTool.Answer(lines: ["no difference: every user gets the same pushes at the same time"]))
         let more = try differ { $0.replacing("at-most: 2", with: "at-most: 4") }
         #expect(
             more.lines == [
@@ -97,8 +97,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["check"], "check is not used like this"), (["preview", "x"], "--events is missing"),
-        (["diff", "x", "--events", "e"], "diff is not used like this"),
+        (["check"], "wrong arguments for check"), (["preview", "x"], "--events is missing"),
+        (["diff", "x", "--events", "e"], "wrong arguments for diff"),
         (["preview", "x", "--event", "e"], "unknown option"),
         (["preview", "x", "--events"], "--events needs a file"),
     ]) func `a usage error is explained`(arguments: [String], problem: String) throws {
@@ -133,13 +133,13 @@ import Testing
                     "manager": ["id": "m"],
                 ])
         }
-        dryRun.happen(submit("1"), at: moment("2026-02-26T12:00:00Z"))
-        dryRun.happen(submit("2"), at: moment("2026-02-26T13:00:00Z"))
-        dryRun.happen(
+        dryRun.process(submit("1"), at: moment("2026-02-26T12:00:00Z"))
+        dryRun.process(submit("2"), at: moment("2026-02-26T13:00:00Z"))
+        dryRun.process(
             event("request.withdrawn", app: "monolite-hr", ["request": ["id": "1"]]), at: moment("2026-02-27T12:00:00Z")
         )
         dryRun.advance(to: moment("2026-02-28T12:00:00Z"))
-        let pushes = dryRun.tellings.filter { $0.content != nil }
+        let pushes = dryRun.predictions.filter { $0.content != nil }
         #expect(pushes.map(\.at) == [moment("2026-02-27T08:00:00Z"), moment("2026-02-28T08:00:00Z")])
         #expect(pushes.map(\.content?.data?["count"]) == [2, 1])
     }
@@ -157,9 +157,9 @@ import Testing
     /// The decision lines without their details.
     func decisions(_ product: String, _ events: [DomainEvent], at moments: [String]) throws -> [String] {
         var dryRun = DryRun(RuleSets([try Shipped.ruleSet(product)]))
-        for (event, at) in zip(events, moments) { dryRun.happen(event, at: moment(at)) }
+        for (event, at) in zip(events, moments) { dryRun.process(event, at: moment(at)) }
         dryRun.advance(to: moment("2026-03-05T00:00:00Z"))
-        return dryRun.tellings.map { "\($0.event) \($0.rule) \($0.user) \($0.decision.spoken)" }
+        return dryRun.predictions.map { "\($0.event) \($0.rule) \($0.user) \($0.decision.readableText)" }
     }
 
     @Test func `each device has its own presence lease`() throws {
@@ -211,8 +211,8 @@ import Testing
         let one = event(
             "achievement.unlocked", app: "baolife",
             ["player": ["id": "p"], "achievement": ["id": "a", "name": "First Job"]])
-        for second in 0..<2 { dryRun.happen(one, at: moment("2026-02-26T12:00:0\(second)Z")) }
-        #expect(dryRun.tellings.count == 1)
+        for second in 0..<2 { dryRun.process(one, at: moment("2026-02-26T12:00:0\(second)Z")) }
+        #expect(dryRun.predictions.count == 1)
         #expect(dryRun.refusals.map(\.reason) == ["an event with this source and id came before"])
     }
 
@@ -295,7 +295,7 @@ import Testing
         #expect(lines.contains { $0.contains("apns-topic: org.example.test") })
         #expect(
             lines.last
-                == "    FCM (Android, web, iOS by Firebase): nothing; the app has no credentials for it, and it is skipped"
+                == "    FCM (Android, web, iOS by Firebase): skipped; the app has no credentials for this provider"
         )
         let away = try run(
             ["preview", "@/test.yaml", "--events", "e", "--apps", "@/none"], ["e": ""],
@@ -324,12 +324,12 @@ import Testing
         #expect(
             lines.filter { !$0.hasPrefix("    {") } == [
                 "2026-01-10T12:00:00.000Z  (channel dHN0 of development)  e0  channel  push (broadcast)",
-                "    APNs (iOS, macOS, watchOS), all who follow a channel of development: 78 of 5120 bytes",
+                "    APNs (iOS, macOS, watchOS), all subscribers of a channel in development: 78 of 5120 bytes",
                 "        POST /4/broadcasts/apps/BUNDLE-ID",
                 "        apns-channel-id: dHN0, apns-push-type: liveactivity, apns-priority: 10, apns-expiration: 0",
                 #"        {"aps":{"content-state":{"room":"r"},"event":"update","timestamp":1768046400}}"#,
                 "2026-01-10T12:00:00.000Z  (FCM topic room-r)  e0  topic  push (broadcast)",
-                "    FCM (Android, web, iOS by Firebase), all who follow a topic: 13 of 4096 bytes",
+                "    FCM (Android, web, iOS by Firebase), all subscribers of a topic: 13 of 4096 bytes",
                 lines.last,
             ])
         #expect(lines.last?.hasPrefix(#"        {"message":{"topic":"room-r","#) == true)

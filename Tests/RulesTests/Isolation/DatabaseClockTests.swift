@@ -6,8 +6,8 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

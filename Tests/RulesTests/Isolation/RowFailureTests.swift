@@ -3,8 +3,8 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -42,10 +42,10 @@ import Testing
                 """
                 CREATE TRIGGER refuse BEFORE INSERT ON rules.decision FOR EACH ROW EXECUTE FUNCTION refuse()
                 """)
-            #expect(try await fixture.teller.tellNext())
+            #expect(try await fixture.teller.processNext())
             try await fixture.pool.execute("DROP TRIGGER refuse ON rules.decision")
             try await fixture.pool.execute("UPDATE rules.crowd SET dead_at = NULL WHERE event <> \(key)")
-            while try await fixture.teller.tellNext() {}
+            while try await fixture.teller.processNext() {}
             #expect(try fixture.published() == [WorkerIsolationTests.good])
             #expect(try await fixture.dead(.largeAudience).allSatisfy { $0 == "failed" })
         }
@@ -100,7 +100,7 @@ import Testing
             try await Self.addMembers(1100, "u-0499", to: fixture)
             try await fixture.handleEvent(room: 7)
             var steps = 0
-            while try await fixture.teller.tellNext(), steps < 20 { steps += 1 }
+            while try await fixture.teller.processNext(), steps < 20 { steps += 1 }
             #expect(try fixture.published() == [WorkerIsolationTests.bad, WorkerIsolationTests.good])
             #expect(try await fixture.count("rules.decision WHERE user_id LIKE 'u-%'") == 2200)
             #expect(try await fixture.dead(.member) == ["unreadable"])
@@ -148,7 +148,7 @@ import Testing
             let log = CapturingLogger()
             let store = HeldStore(pool: fixture.pool, spread: .zero, logger: log.logger)
             #expect(try await store.release(by: fixture.currentRules.ruleSets, now: fixture.clock.now).releases.isEmpty)
-            let lines = log.lines.filter { $0.message.contains("A row cannot be worked on") }
+            let lines = log.lines.filter { $0.message.contains("A row cannot be processed") }
             #expect(lines.count == 2 && lines.allSatisfy { $0.level == .warning })
             let key: [String] = try await fixture.pool.query(
                 "SELECT notification::text FROM rules.held WHERE app = 'bad'"

@@ -4,8 +4,8 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -80,7 +80,7 @@ import Testing
         func work(_ fixture: TwoAppFixture) async throws {
             switch self {
             case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
-            case .fanOutWorker: while try await fixture.teller.tellNext() {}
+            case .fanOutWorker: while try await fixture.teller.processNext() {}
             case .badgeCorrector: try await fixture.corrector.correctDue()
             case .deliveryReportWorker: try await fixture.deliveryReportWorker.report()
             case .pushRevoker:

@@ -4,8 +4,8 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -164,7 +164,7 @@ import Testing
             try await fixture.handleEvent(room: 7)
             try await fixture.spoil("UPDATE rules.crowd SET body = '[]' WHERE body ->> 'app' = 'bad'")
             var steps = 0
-            while try await fixture.teller.tellNext(), steps < 20 { steps += 1 }
+            while try await fixture.teller.processNext(), steps < 20 { steps += 1 }
             #expect(try fixture.published() == [Self.good])
             #expect(try await fixture.count("rules.decision WHERE user_id LIKE 'u-%'") == 1100)
             #expect(try await fixture.dead(.largeAudience) == ["unreadable"])
@@ -211,7 +211,7 @@ import Testing
                 return
             }
             #expect(items.map(\.item.rendered.app) == [Self.good])
-            inboxFeed.comfort(after: .zero)
+            inboxFeed.sendHeartbeats(after: .zero)
             guard case .nothing = await silent else {
                 Issue.record("the listener of the bad row still waits")
                 return

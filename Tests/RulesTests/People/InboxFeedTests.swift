@@ -2,8 +2,8 @@ import Foundation
 import HTTPTypes
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -32,7 +32,7 @@ import Testing
         try await eventually("it listens") { inboxFeed.listeners == 1 }
         try await inboxFeed.look()
         let isDelivered = inboxFeed.listeners == 0
-        if !isDelivered { inboxFeed.comfort(after: .zero) }
+        if !isDelivered { inboxFeed.sendHeartbeats(after: .zero) }
         switch await word {
         case .news(let items, let place):
             var listener = listener

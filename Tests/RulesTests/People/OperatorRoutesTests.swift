@@ -3,8 +3,8 @@ import HTTPTypes
 import HummingbirdTesting
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

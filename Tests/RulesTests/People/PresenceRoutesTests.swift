@@ -2,8 +2,8 @@ import Foundation
 import HTTPTypes
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 

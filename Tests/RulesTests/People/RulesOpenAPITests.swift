@@ -6,8 +6,8 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 import Yams
 
 @testable import Rules

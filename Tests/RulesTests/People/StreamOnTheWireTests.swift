@@ -92,7 +92,7 @@ import TestSupport
     @Test func `a closed stream frees its place, and a user's streams are limited`() async throws {
         try await Self.with { (wire: Wire) async throws in
             var clients: [StreamingClient] = []
-            for _ in 0..<StreamRoutes.mostOfOne { clients.append(try await wire.listen()) }
+            for _ in 0..<StreamRoutes.maximumPerUser { clients.append(try await wire.listen()) }
             let refused = try await wire.listen()
             #expect(refused.text.hasPrefix("HTTP/1.1 429 "))
             let other = try await wire.listen(user: "2")

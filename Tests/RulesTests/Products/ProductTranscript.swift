@@ -38,11 +38,11 @@ struct ProductTranscript {
         let recorded = try DryRunFiles.events(events, name: app, ruleSets: ruleSets, start: Timestamp(milliseconds: 0))
         var lines = Self.types(rules)
         for one in recorded {
-            lines += (try? rules.signals(of: one.event))?.map { "\(one.event.id): \(Self.spoken($0))" } ?? []
+            lines += (try? rules.signals(of: one.event))?.map { "\(one.event.id): \(Self.readableText($0))" } ?? []
         }
-        for one in recorded { dryRun.happen(one.event, at: one.at) }
+        for one in recorded { dryRun.process(one.event, at: one.at) }
         dryRun.advance(to: (recorded.last?.at ?? Timestamp(milliseconds: 0)) + .seconds(86_400))
-        lines += try dryRun.tellings.flatMap { try Self.lines($0, rules) }
+        lines += try dryRun.predictions.flatMap { try Self.lines($0, rules) }
         lines += dryRun.refusals.map { "\(Self.time($0.at)) \($0.event) refused: \($0.reason)" }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -56,7 +56,7 @@ struct ProductTranscript {
     private static func lines(_ prediction: DryRun.PredictedDecision, _ rules: RuleSet) throws -> [String] {
         let isReported = rules.rule(named: prediction.rule)?.policy.isReported == true
         var lines = [
-            "\(time(prediction.at)) \(prediction.user) \(prediction.event) \(prediction.rule) \(prediction.decision.spoken)\(isReported ? ", reported" : "")"
+            "\(time(prediction.at)) \(prediction.user) \(prediction.event) \(prediction.rule) \(prediction.decision.readableText)\(isReported ? ", reported" : "")"
         ]
         if let notification = prediction.notification {
             let badge = notification.recipients.first?.badge.map { " badge \($0)" } ?? ""
@@ -69,7 +69,7 @@ struct ProductTranscript {
         return lines
     }
 
-    private static func spoken(_ signal: Signal) -> String {
+    private static func readableText(_ signal: Signal) -> String {
         switch signal {
         case .present(let user, let device, let viewing, let lease):
             "\(user) looks at \(viewing ?? "something") on \(device) for \(lease.components.seconds) s"

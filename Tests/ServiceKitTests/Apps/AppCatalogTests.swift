@@ -1,7 +1,7 @@
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct AppCatalogTests {
     private let folder: TemporaryFolder

@@ -1,7 +1,7 @@
 import ServiceConnections
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct SettingsTests {
     static let port = ConfigurationKey("SAMPLE_PORT", .port, default: "8080", summary: "A port.")

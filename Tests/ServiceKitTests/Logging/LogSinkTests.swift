@@ -1,8 +1,8 @@
 import Foundation
 import Logging
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import ServiceKit
 

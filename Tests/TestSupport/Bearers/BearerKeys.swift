@@ -1,9 +1,9 @@
 package import Foundation
 package import HTTPAuth
 package import JWTKit
-internal import Logging
 package import PushProtocol
 package import ServiceKit
+internal import Logging
 
 /// Two apps that accept bearer tokens: `shared` with an HS256 secret, `signed` with an ES256 key, in separate files.
 package struct BearerKeys: Sendable {

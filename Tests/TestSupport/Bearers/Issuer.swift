@@ -1,7 +1,7 @@
-import CryptoExtras
-import Foundation
 package import JWTKit
 package import PushProtocol
+import CryptoExtras
+import Foundation
 
 /// A token issuer with any header, claims and key, valid or not.
 package struct Issuer: Sendable {

@@ -1,7 +1,7 @@
-import AMQP
-import Messaging
 package import PushProtocol
+import AMQP
 import Logging
+import Messaging
 
 /// Publishes the input of a stage under test and takes its output.
 package struct TestBus: Sendable {

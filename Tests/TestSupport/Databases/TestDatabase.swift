@@ -1,6 +1,6 @@
+package import Postgres
 internal import Foundation
 internal import Logging
-package import Postgres
 
 /// Creates databases for tests on the server in `HELIOGRAPH_TEST_DATABASE_URL`.
 package enum TestDatabase {

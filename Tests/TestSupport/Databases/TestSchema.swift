@@ -1,6 +1,6 @@
+package import Postgres
 internal import Foundation
 internal import Logging
-package import Postgres
 
 /// A service's database schema, created by its own migrations.
 package enum TestSchema: String, Sendable {

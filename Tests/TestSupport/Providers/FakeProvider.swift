@@ -1,5 +1,5 @@
-import HTTP2
 package import HTTP2Server
+import HTTP2
 import Logging
 import Synchronization
 

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 import Testing
 
 /// A request vector (ProviderFacts.md §E): a content and the resulting request.

@@ -1,6 +1,6 @@
+package import PushProtocol
 internal import Foundation
 internal import HTTPSFetch
-package import PushProtocol
 
 /// A client of the provider simulator's control API, on a free port.
 package struct SimulatorControl: Sendable {

@@ -6,8 +6,8 @@ import Postgres
 import PushProtocol
 import ServiceKit
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 @testable import TokenRegistry

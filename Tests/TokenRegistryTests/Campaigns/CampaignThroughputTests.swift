@@ -5,8 +5,8 @@ import Postgres
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import RegistryStore
 @testable import TokenRegistry

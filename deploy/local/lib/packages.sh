@@ -22,7 +22,7 @@ install_packages() {
     fi
   fi
   say "Installing Debian packages: ${missing[*]}"
-  # RUNLEVEL=1 tells maintainer scripts not to start the system's broker and database. Under systemd they may start
+  # With RUNLEVEL=1, maintainer scripts do not start the system's broker and database. Under systemd they may start
   # anyway, on their default ports, which do not collide with ours.
   local log
   log=$(mktemp)

@@ -1,14 +1,14 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
-/// A sender's word that its lane is at fault, in a real Postgres.
-@Suite(.timeLimit(.minutes(3))) struct ToldStormTests {
-    private static let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
+/// Tests spikes that senders report, in Postgres.
+@Suite(.timeLimit(.minutes(3))) struct ReportedSpikeTests {
+    private static let spike = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
 
     private func suspicions(
         _ devices: Range<Int>, at: Timestamp, notification: Int = 1, app: AppID = Batches.app
@@ -18,80 +18,80 @@ import Testing
             acceptedAt: at)
     }
 
-    @Test func `it trips the guard once, though nothing waits`() async throws {
+    @Test func `a reported spike trips the guard once, even without waiting evidence`() async throws {
         try await FeedbackFixture.with { feedback in
-            try await feedback.evidence.record([Batches.word(of: Self.storm)])
-            #expect(try await feedback.evaluation.lanes().lanes == [Batches.lane])
+            try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
+            #expect(try await feedback.evaluation.routes().routes == [Batches.route])
             let report = try #require(try await feedback.evaluate())
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
-            #expect(report.storm == nil)
+            #expect(report.spike == nil)
             feedback.clock.advance(by: .seconds(60))
             #expect(try await feedback.evaluate()?.after == report.after)
 
-            // It goes on, as the next word tells; the one after a rest trips it anew.
-            let longer = RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(60))
-            try await feedback.evidence.record([Batches.word(of: longer), Batches.word(of: Self.storm)])
+            // A later report extends the spike.
+            let longer = RouteHealth.BadTokenSpike(since: Self.spike.since, until: .start + .seconds(60))
+            try await feedback.evidence.record([Batches.spikeReport(of: longer), Batches.spikeReport(of: Self.spike)])
             #expect(
                 try await feedback.evaluate()?.after == .tripped(since: .start, until: .start + .seconds(960)))
             feedback.clock.advance(by: .seconds(900))
             #expect(try await feedback.evaluate()?.after == .atRest)
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
 
-    @Test func `what the sender reported in that time is quarantined, whenever it comes, and nothing else`()
+    @Test func `only evidence from the time of the spike is quarantined, also when it arrives later`()
         async throws
     {
         try await FeedbackFixture.with { feedback in
-            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
             try await feedback.evaluate()
-            // An operator has put the guard to rest, or it has come there by itself.
+            // An operator reset the guard, or the hold time passed.
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
             let other = FeedbackRoute(app: Batches.other, origin: .apns, environment: .production)
             try await feedback.evidence.record([
-                suspicions(0..<10, at: Self.storm.since),
-                suspicions(10..<19, at: Self.storm.until, notification: 2),
-                suspicions(20..<22, at: Self.storm.since + .seconds(-1), notification: 3),
-                suspicions(30..<33, at: Self.storm.until + .seconds(1), notification: 4),
-                suspicions(40..<44, at: Self.storm.until, notification: 5, app: Batches.other),
+                suspicions(0..<10, at: Self.spike.since),
+                suspicions(10..<19, at: Self.spike.until, notification: 2),
+                suspicions(20..<22, at: Self.spike.since + .seconds(-1), notification: 3),
+                suspicions(30..<33, at: Self.spike.until + .seconds(1), notification: 4),
+                suspicions(40..<44, at: Self.spike.until, notification: 5, app: Batches.other),
             ])
             feedback.clock.advance(by: .seconds(120))
             #expect(try await feedback.evaluate()?.decided == ["quarantined": 19, "approved": 5])
             #expect(try await feedback.evaluate(other)?.decided == ["approved": 4])
-            #expect(try await feedback.doubts() == ["storm"])
+            #expect(try await feedback.quarantineReasons() == ["storm"])
             #expect(try await feedback.evaluation.quarantined() == [Batches.app: 19])
         }
     }
 
-    @Test func `the figures of an older storm are not told as this one's`() async throws {
+    @Test func `a reported spike does not show the counts of an older spike`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([
                 Batches.batch(Batches.badToken, devices: 0..<30, at: .start + .seconds(-7200), answered: 100)
             ])
             try await feedback.evaluate()
-            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
             try await feedback.evaluate()
             func refused() async throws -> Int64? {
                 try await feedback.pool.query("SELECT refused FROM feedback.guard").single(Int64?.self)
             }
-            // It has been tripped ever since: still theirs.
+            // The guard stayed tripped, so the counts stay.
             #expect(try await refused() == 30)
             feedback.clock.advance(by: .seconds(900))
             try await feedback.evaluate()
             try await feedback.evidence.record([
-                Batches.word(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
+                Batches.spikeReport(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
             ])
             #expect(try await feedback.evaluate()?.after != .atRest)
             #expect(try await refused() == nil)
         }
     }
 
-    @Test func `of the words about one minute the furthest counts, whatever their order`() async throws {
+    @Test func `the latest end of the reports about a minute counts, in any order`() async throws {
         try await FeedbackFixture.with { feedback in
             let words = [0, 30, 10].map { seconds in
                 Batches.batch(
                     Batches.badToken, devices: [], answered: 100 - seconds,
-                    storm: RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(seconds)))
+                    spike: RouteHealth.BadTokenSpike(since: Self.spike.since, until: .start + .seconds(seconds)))
             }
             let silent = Batches.batch(Batches.badToken, devices: [], answered: 300)
             for batches in [[words[0], silent], [silent, words[1], words[2]], [silent]] {
