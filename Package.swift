@@ -69,13 +69,21 @@ func library(_ name: String, path: String, _ dependencies: [Target.Dependency], 
 }
 
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
-/// compiled in.
+/// compiled in. `folder` is below the service's folder.
 func service(
-    _ name: String, _ dependencies: [Target.Dependency], data: [String] = [], embedded: [String] = []
+    _ name: String, folder: String = "", _ dependencies: [Target.Dependency], data: [String] = [],
+    embedded: [String] = []
 ) -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies, path: "Services/\(name)", exclude: data,
+        name: name, dependencies: dependencies, path: "Services/\(name)/\(folder)", exclude: data,
         resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings, linkerSettings: linkerSettings)
+}
+
+/// A service's tables: a library in the folder `Store` of the service, which `pushctl` imports too.
+func store(_ name: String, of service: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Services/\(service)/Store", exclude: ["Storage/Migrations"],
+        swiftSettings: swiftSettings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
@@ -171,13 +179,18 @@ let package = Package(
                 metrics, lifecycle, nioCore, nioHTTPTypes,
             ]),
 
-        service(
-            "TokenRegistry",
+        store(
+            "RegistryStore", of: "TokenRegistry",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-                "PushProtocol",
-                hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
+                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol", logging,
+                metrics,
+            ]),
+        service(
+            "TokenRegistry", folder: "Service",
+            [
+                "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+                "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
+            ], embedded: ["API/openapi.yaml"]),
         library("RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams, mustache], exclude: ["README.md"]),
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library("RuleDryRun", path: "Rules/DryRun", ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
@@ -218,7 +231,7 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+                "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
                 "Messaging", "AMQP",
                 "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
@@ -295,9 +308,9 @@ let package = Package(
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
-                "Postgres",
-                "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
+                "TokenRegistry", "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption",
+                "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting,
+                httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, configuration, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
@@ -337,7 +350,7 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
+                "Pushctl", "RegistryStore", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,

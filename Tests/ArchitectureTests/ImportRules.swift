@@ -4,6 +4,7 @@ enum ImportRules {
     static let modules: [String: Set<String>] = [
         "Primitives": [],
         "PushProtocol": [],
+        "StrictYAML": [],
         "AMQP": ["CRabbitMQ", "Primitives"],
         "Postgres": ["CPostgres", "Primitives"],
         "HTTP2": ["CNGHTTP2", "Primitives"],
@@ -14,20 +15,26 @@ enum ImportRules {
         "Providers": ["PushProtocol"],
         "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["Primitives", "PushProtocol"],
+        "ServiceKit": ["Primitives", "PushProtocol", "StrictYAML"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
         "SenderService": [
             "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
         ],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
-        "TokenRegistry": [
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-            "PushProtocol",
+        "RegistryStore": [
+            "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol",
         ],
+        "TokenRegistry": [
+            "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+            "Postgres", "PushProtocol",
+        ],
+        "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
+        "RuleEngine": ["RuleLanguage", "PushProtocol"],
+        "RuleDryRun": ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"],
         "Rules": [
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-            "Postgres", "Primitives", "PushProtocol",
+            "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",
+            "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol",
         ],
         "APNsSender": [
             "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol", "HTTP2",
@@ -38,7 +45,7 @@ enum ImportRules {
         ],
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
@@ -47,6 +54,24 @@ enum ImportRules {
     static let services: Set<String> = [
         "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
     ]
+
+    /// The folders of a service's modules, if it has several.
+    static let folders = [
+        "RegistryStore": "Services/TokenRegistry/Store", "TokenRegistry": "Services/TokenRegistry/Service",
+        "RuleLanguage": "Services/Rules/Language", "RuleEngine": "Services/Rules/Engine",
+        "RuleDryRun": "Services/Rules/DryRun",
+    ]
+
+    static func folder(of module: String) -> String {
+        folders[module] ?? (services.contains(module) ? "Services/\(module)" : "Shared/\(module)")
+    }
+
+    /// The source files of a module: those of its folder, without the folders of other modules in it.
+    static func files(of module: String) -> [String] {
+        let own = folder(of: module)
+        let others = modules.keys.map(folder(of:)).filter { $0.hasPrefix("\(own)/") }
+        return Sources.files(below: own).filter { file in !others.contains { file.hasPrefix("\($0)/") } }
+    }
 
     /// The only importer of each C library.
     static let cModuleImporters = [
@@ -58,12 +83,12 @@ enum ImportRules {
     static let externalModules: [String: Set<String>] = [
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
-            "Feedback", "Pushctl", "ProviderSimulator",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
+            "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
-            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
-            "APNsSender", "FCMSender", "Feedback",
+            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
@@ -79,8 +104,8 @@ enum ImportRules {
         "CryptoExtras": ["ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
-        "Yams": ["ServiceKit", "Rules"],
-        "Mustache": ["Rules"],
+        "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],
+        "Mustache": ["RuleLanguage"],
         "ArgumentParser": ["Pushctl"],
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
@@ -101,7 +126,9 @@ enum ImportRules {
     ]
 
     /// Modules without I/O. Their imports are pure too.
-    static let pureModules: Set<String> = ["Primitives", "PushProtocol", "Providers", "TokenEncryption"]
+    static let pureModules: Set<String> = [
+        "Primitives", "PushProtocol", "StrictYAML", "Providers", "TokenEncryption", "RuleLanguage", "RuleEngine",
+    ]
 
     /// The external modules without I/O.
     static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]

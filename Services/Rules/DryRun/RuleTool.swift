@@ -85,6 +85,15 @@ package enum RuleTool: Hashable, Sendable {
         }
     }
 
+    /// Runs the command, prints its answer, and ends the process.
+    package func exit() -> Never {
+        let answer = run()
+        for line in answer.lines { print(line) }
+        for line in answer.complaints { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+        fflush(nil)
+        Foundation.exit(answer.code)
+    }
+
     static func read(_ path: String) -> Data? {
         path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
     }
