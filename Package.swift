@@ -65,7 +65,8 @@ func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
 /// A library under `Services/`, which belongs to one service.
 func library(_ name: String, path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
     .target(
-        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude, swiftSettings: swiftSettings)
+        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude, swiftSettings: swiftSettings
+    )
 }
 
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
@@ -161,7 +162,8 @@ let package = Package(
         room(
             "ServiceKit",
             [
-                "CAllocator", "Primitives", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes, logging, metrics,
+                "CAllocator", "Primitives", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes,
+                logging, metrics,
                 coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
@@ -191,13 +193,18 @@ let package = Package(
                 "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
                 "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], embedded: ["API/openapi.yaml"]),
-        library("RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams, mustache], exclude: ["README.md"]),
+        library(
+            "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams, mustache],
+            exclude: ["README.md"]),
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
-        library("RuleDryRun", path: "Rules/DryRun", ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
+        library(
+            "RuleDryRun", path: "Rules/DryRun",
+            ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
         service(
             "Rules",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "RuleDryRun", "RuleEngine", "RuleLanguage",
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "RuleDryRun", "RuleEngine",
+                "RuleLanguage",
                 "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle,
                 configuration, nioCore,
             ],
@@ -231,7 +238,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+                "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
+                "TokenEncryption",
                 "Messaging", "AMQP",
                 "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
@@ -317,7 +325,8 @@ let package = Package(
         tests(
             "Rules",
             [
-                "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth",
+                "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,

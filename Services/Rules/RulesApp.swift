@@ -1,11 +1,11 @@
-import RuleLanguage
-import RuleDryRun
 import Foundation
 import HTTPAuth
 import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleDryRun
+import RuleLanguage
 import ServiceConnections
 import ServiceKit
 import ServiceLifecycle

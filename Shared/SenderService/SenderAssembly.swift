@@ -1,9 +1,9 @@
-import Messaging
 package import PushProtocol
-import PushSending
-import ServiceConnections
 package import ServiceKit
 package import ServiceLifecycle
+import Messaging
+import PushSending
+import ServiceConnections
 
 extension ServiceContext {
     /// Assembles a sender: consumes the pushes of `apps`, sends them through `gateways` and publishes outcomes.

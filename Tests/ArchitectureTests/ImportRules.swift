@@ -45,7 +45,8 @@ enum ImportRules {
         ],
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
+            "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],

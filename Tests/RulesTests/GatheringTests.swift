@@ -1,10 +1,10 @@
-import RuleEngine
 import AMQP
 import Foundation
 import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
 import Testing
 import TestSupport
 

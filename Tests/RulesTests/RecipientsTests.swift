@@ -1,6 +1,6 @@
-import RuleEngine
 import Foundation
 import PushProtocol
+import RuleEngine
 import Testing
 
 @testable import RuleLanguage

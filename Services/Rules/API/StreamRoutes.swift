@@ -1,11 +1,11 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceLifecycle
 import Synchronization
 

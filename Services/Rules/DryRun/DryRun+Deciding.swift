@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension DryRun {
     /// Decides for every recipient of an event.

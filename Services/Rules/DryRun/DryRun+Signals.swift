@@ -1,6 +1,6 @@
-import RuleLanguage
-import RuleEngine
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension DryRun {
     /// Applies the signals of an event before its decisions.

@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 // Timed work: held notifications are decided again, digests close, badges are corrected.
 

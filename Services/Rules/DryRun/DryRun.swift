@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// A dry run of rule files: makes the decisions of the service without database, bus and clock.
 ///

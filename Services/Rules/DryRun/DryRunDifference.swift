@@ -1,6 +1,6 @@
-import RuleLanguage
-import RuleEngine
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// A push that two rule sets send differently.
 struct DryRunDifference: Hashable, Sendable {

@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 import Foundation
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// Reads the input files of a dry run.
 enum DryRunFiles {

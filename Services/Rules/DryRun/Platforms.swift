@@ -1,8 +1,8 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Providers
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceKit
 
 /// Shows the request to each provider for a push, encoded by the senders' code.

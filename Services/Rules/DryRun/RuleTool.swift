@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 package import Foundation
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceKit
 
 /// The commands of `rules` that check rule files and run them dry, without bus and database.

@@ -1,9 +1,9 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Messaging
 import Metrics
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// Turns domain events into notifications.
 ///

@@ -1,9 +1,9 @@
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceConnections
 import ServiceKit
 

@@ -1,7 +1,7 @@
-import RuleEngine
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceConnections
 import ServiceKit
 

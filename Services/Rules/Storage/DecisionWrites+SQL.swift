@@ -1,7 +1,7 @@
-import RuleEngine
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
 
 extension DecisionWrites {
     /// One statement that writes everything.

@@ -1,8 +1,8 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// Statements on `rules.digest` and `rules.digest_item` that close buckets.
 enum DigestRows {

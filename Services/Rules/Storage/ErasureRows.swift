@@ -1,8 +1,8 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension PostgresTransaction {
     /// Removes users from events that happened before their erasure.

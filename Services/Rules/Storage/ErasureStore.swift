@@ -1,8 +1,8 @@
-import RuleEngine
 import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceConnections
 import ServiceKit
 

@@ -1,7 +1,7 @@
-import RuleEngine
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
 
 extension PostgresTransaction {
     /// Stores fan-outs, in the transaction that decides the rest of their event.

@@ -1,8 +1,8 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension HeldItem {
     /// - Parameter sayings: rendered notifications that are decoded already.

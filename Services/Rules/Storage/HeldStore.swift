@@ -1,11 +1,11 @@
-import RuleLanguage
-import RuleEngine
-import RuleDryRun
 import FoundationEssentials
 import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleDryRun
+import RuleEngine
+import RuleLanguage
 import ServiceConnections
 import ServiceKit
 

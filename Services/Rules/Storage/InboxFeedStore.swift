@@ -1,8 +1,8 @@
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// Reads new inbox items for streams.
 struct InboxFeedStore: Sendable {

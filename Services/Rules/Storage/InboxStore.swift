@@ -1,8 +1,8 @@
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// The inboxes of users.
 struct InboxStore: Sendable {

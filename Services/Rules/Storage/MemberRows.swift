@@ -1,9 +1,9 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension PostgresTransaction {
     /// Reads at most `limit` members of each group, sorted by the bytes of their user ids. A member that cannot be read

@@ -1,8 +1,8 @@
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
 
 extension PostgresTransaction {
     /// Reads the settings, cap histories and presence of users.

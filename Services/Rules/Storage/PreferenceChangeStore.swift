@@ -1,10 +1,10 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceConnections
 import ServiceKit
 

@@ -1,6 +1,6 @@
-import RuleEngine
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// The preferences of users.
 struct PreferenceStore: Sendable {

@@ -1,6 +1,6 @@
-import RuleEngine
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// The presence that apps report by heartbeats.
 struct PresenceStore: Sendable {

@@ -1,7 +1,7 @@
-import RuleEngine
 import Logging
 import Metrics
 import PushProtocol
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -1,9 +1,9 @@
-import RuleEngine
 import AMQP
 import FoundationEssentials
 import Logging
 import Messaging
 import PushProtocol
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -1,9 +1,9 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import Logging
 import Metrics
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

@@ -1,11 +1,11 @@
-import RuleLanguage
-import RuleEngine
 import AMQP
 import FoundationEssentials
 import Logging
 import Messaging
 import Metrics
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

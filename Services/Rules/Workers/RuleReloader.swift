@@ -1,8 +1,8 @@
-import RuleLanguage
 import FoundationEssentials
 import Logging
 import Metrics
 import PushProtocol
+import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

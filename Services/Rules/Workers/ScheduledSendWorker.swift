@@ -1,11 +1,11 @@
-import RuleEngine
-import RuleDryRun
 import AMQP
 import FoundationEssentials
 import Logging
 import Messaging
 import Metrics
 import PushProtocol
+import RuleDryRun
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -1,5 +1,5 @@
-internal import Primitives
 package import PushProtocol
+internal import Primitives
 
 /// Decides when to retry a target, and when to give up.
 ///

@@ -1,6 +1,6 @@
-import RuleEngine
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
 
 /// One notification in a recipient's inbox.
 struct InboxItem: Sendable {

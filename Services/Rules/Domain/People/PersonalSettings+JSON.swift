@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 // The JSON of preferences in the HTTP API. Times are in RFC 3339; the table `rules.person` has milliseconds.
 

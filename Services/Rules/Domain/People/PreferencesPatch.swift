@@ -1,7 +1,7 @@
-import RuleLanguage
-import RuleEngine
 import Primitives
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// The body of `PATCH /v1/preferences`: a merge patch (RFC 7396) of the caller's preferences.
 ///

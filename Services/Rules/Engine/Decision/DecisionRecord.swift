@@ -32,7 +32,8 @@ package struct DecisionRecord: Hashable, Sendable {
     package var ruleSet: UUID?
 
     package init(
-        notification: UUID, step: Int, event: UUID, rule: String, person: PersonKey, decision: RuleDecision, ruleSet: UUID? = nil
+        notification: UUID, step: Int, event: UUID, rule: String, person: PersonKey, decision: RuleDecision,
+        ruleSet: UUID? = nil
     ) {
         self.notification = notification
         self.step = step

@@ -1,6 +1,6 @@
-import FoundationEssentials
 package import PushProtocol
 package import RuleLanguage
+import FoundationEssentials
 
 /// An item of an app: the subject of notifications.
 package struct ItemKey: Hashable, Comparable, Sendable {
@@ -57,7 +57,9 @@ extension EventCase {
     }
 
     /// Users whose settings the decision needs.
-    package var asked: [PersonKey] { pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people) }
+    package var asked: [PersonKey] {
+        pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people)
+    }
 
     /// Users whose presence the decision needs.
     package var watched: [PersonKey] {
@@ -75,7 +77,8 @@ extension EventCase {
     }
 
     /// Decides all notifications in the order of the rules, and updates the users' cap histories and dedupe keys.
-    package func decide(_ people: inout [PersonKey: Person], _ itemState: ItemState, now: Timestamp) -> [DecisionRecord] {
+    package func decide(_ people: inout [PersonKey: Person], _ itemState: ItemState, now: Timestamp) -> [DecisionRecord]
+    {
         let engine = DecisionEngine(defaults: defaults, now: now)
         return pendingNotifications.flatMap { pending in
             if let decided = pending.announcement(record) { return [decided] }

@@ -12,7 +12,8 @@ package struct Person: Sendable {
     package var dedupeUntil: [String: Timestamp] = [:]
 
     package init(
-        settings: PersonalSettings = PersonalSettings(), leases: [Lease] = [], capHistory: [String: [Timestamp]] = [:], dedupeUntil: [String: Timestamp] = [:]
+        settings: PersonalSettings = PersonalSettings(), leases: [Lease] = [], capHistory: [String: [Timestamp]] = [:],
+        dedupeUntil: [String: Timestamp] = [:]
     ) {
         self.settings = settings
         self.leases = leases
@@ -60,7 +61,9 @@ package struct PersonalSettings: Hashable, Sendable {
     package var language: Language?
 
     package init(
-        isOn: Bool = true, channels: [Channel: Bool] = [:], types: [String: TypeChoice] = [:], mutes: [String: Mute] = [:], quietHours: QuietHours? = nil, digestTime: LocalTime? = nil, zone: Zone? = nil, language: Language? = nil
+        isOn: Bool = true, channels: [Channel: Bool] = [:], types: [String: TypeChoice] = [:],
+        mutes: [String: Mute] = [:], quietHours: QuietHours? = nil, digestTime: LocalTime? = nil, zone: Zone? = nil,
+        language: Language? = nil
     ) {
         self.isOn = isOn
         self.channels = channels

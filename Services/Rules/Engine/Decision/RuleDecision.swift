@@ -101,7 +101,9 @@ package struct DecisionInput: Hashable, Sendable {
     var isSendable = true
 
     package init(
-        policy: Rule.Policy, isUserVisible: Bool, mutes: [String] = [], thread: String? = nil, expiresAt: Timestamp? = nil, since: Timestamp, quietHolds: Int = 0, dedupe: String? = nil, isSummary: Bool = false, isSendable: Bool = true
+        policy: Rule.Policy, isUserVisible: Bool, mutes: [String] = [], thread: String? = nil,
+        expiresAt: Timestamp? = nil, since: Timestamp, quietHolds: Int = 0, dedupe: String? = nil,
+        isSummary: Bool = false, isSendable: Bool = true
     ) {
         self.policy = policy
         self.isUserVisible = isUserVisible

@@ -34,7 +34,8 @@ package struct Bucket: Sendable {
         package var step = 1
 
         package init(
-            name: String, notification: UUID, event: UUID, correlation: String, values: JSONValue, saidAt: Timestamp, from: Timestamp, end: Timestamp? = nil, wasSent: Bool = false, step: Int = 1
+            name: String, notification: UUID, event: UUID, correlation: String, values: JSONValue, saidAt: Timestamp,
+            from: Timestamp, end: Timestamp? = nil, wasSent: Bool = false, step: Int = 1
         ) {
             self.name = name
             self.notification = notification

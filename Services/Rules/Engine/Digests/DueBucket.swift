@@ -1,6 +1,6 @@
-import FoundationEssentials
 package import PushProtocol
 package import RuleLanguage
+import FoundationEssentials
 
 /// The key of a digest bucket: the items that one rule gathers for one user.
 package struct BucketKey: Hashable, Comparable, Sendable {
@@ -82,7 +82,8 @@ extension Rule {
         _ latest: Bucket.Item, now: Timestamp
     ) throws(PlacedProblem) -> RenderedNotification {
         let localization = Localization(
-            language: set.defaults.language(preferring: settings.language, among: digest.say.translations.keys, exactly: true),
+            language: set.defaults.language(
+                preferring: settings.language, among: digest.say.translations.keys, exactly: true),
             zone: settings.zone ?? set.defaults.zone)
         var renderedText = try summary(
             digest, of: closing.told.map(\.values), localization, defaults: set.defaults.language)

@@ -23,7 +23,9 @@ package struct HeldItem: Sendable {
     package var isOver = false
 
     package init(
-        rendered: RenderedNotification, recipient: Notification.Recipient, event: UUID, since: Timestamp, quietHolds: Int, step: Int, kind: HeldKind, item: String? = nil, saidAt: Timestamp? = nil, isKept: Bool, entry: Digest.Entry? = nil, leaving: RuleDecision.Answer? = nil, dueAt: Timestamp? = nil, isOver: Bool = false
+        rendered: RenderedNotification, recipient: Notification.Recipient, event: UUID, since: Timestamp,
+        quietHolds: Int, step: Int, kind: HeldKind, item: String? = nil, saidAt: Timestamp? = nil, isKept: Bool,
+        entry: Digest.Entry? = nil, leaving: RuleDecision.Answer? = nil, dueAt: Timestamp? = nil, isOver: Bool = false
     ) {
         self.rendered = rendered
         self.recipient = recipient

@@ -24,7 +24,8 @@ package struct LargeAudience: Hashable, Sendable {
     package var decided: String?
 
     package init(
-        event: DomainEvent, rule: String, arrivedAt: Timestamp, named: Int = 0, groupReferences: Set<String> = [], told: String = "", decided: String? = nil
+        event: DomainEvent, rule: String, arrivedAt: Timestamp, named: Int = 0, groupReferences: Set<String> = [],
+        told: String = "", decided: String? = nil
     ) {
         self.event = event
         self.rule = rule
@@ -62,8 +63,9 @@ package struct FanOutPage: Hashable, Sendable {
     ///   - pending: the notification with all users that the event names.
     ///   - told: the last user id of the previous step.
     ///   - parts: the next page of each group.
-    package init(_ pending: EventCase.PendingNotification, after told: String, _ parts: [Part], limit: Int = LargeAudience.step)
-    {
+    package init(
+        _ pending: EventCase.PendingNotification, after told: String, _ parts: [Part], limit: Int = LargeAudience.step
+    ) {
         let horizon = parts.compactMap(\.end).min(by: FanOutPage.precedes)
         var named = pending
         named.recipients.removeAll { !FanOutPage.precedes(told, $0.user.rawValue) }

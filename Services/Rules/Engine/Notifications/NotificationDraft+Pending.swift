@@ -1,6 +1,6 @@
-import FoundationEssentials
 package import PushProtocol
 package import RuleLanguage
+import FoundationEssentials
 
 extension NotificationDraft {
     /// Returns the notification with its ids.

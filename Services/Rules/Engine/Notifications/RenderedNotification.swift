@@ -22,7 +22,9 @@ package struct RenderedNotification: Hashable, Sendable {
     package var traceparent: String?
 
     package init(
-        id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String], expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, correlation: String, traceparent: String? = nil
+        id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String],
+        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, correlation: String,
+        traceparent: String? = nil
     ) {
         self.id = id
         self.app = app

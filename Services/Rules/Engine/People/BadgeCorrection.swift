@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 import RuleLanguage
 
 /// The message that corrects badges after a read.

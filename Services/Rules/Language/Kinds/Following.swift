@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
 extension Rule {
     /// The followers of a topic or broadcast channel at a provider. Only the provider knows them.

@@ -7,7 +7,8 @@ package struct AppDefaults: Hashable, Sendable {
     package var caps: [String: Cap] = [:]
 
     package init(
-        zone: Zone = .utc, language: Language = .english, types: [String: PreferenceType] = [:], caps: [String: Cap] = [:]
+        zone: Zone = .utc, language: Language = .english, types: [String: PreferenceType] = [:],
+        caps: [String: Cap] = [:]
     ) {
         self.zone = zone
         self.language = language

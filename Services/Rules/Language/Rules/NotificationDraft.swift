@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import PushProtocol
+import FoundationEssentials
 
 /// One rule's notification about one event, with its recipients and without ids.
 package struct NotificationDraft: Hashable, Sendable {

@@ -30,7 +30,10 @@ extension Rule {
         package var isReported = false
 
         package init(
-            type: String? = nil, mutes: [Template] = [], presence: Presence = .ignored, caps: [String] = [], overflow: Overflow = .inbox, quietHours: QuietHours = .hold, holdFor: Duration = Policy.defaultHold, inbox: Bool = true, item: Template? = nil, schedule: Schedule? = nil, digest: Digest? = nil, dedupe: Dedupe? = nil, isReported: Bool = false
+            type: String? = nil, mutes: [Template] = [], presence: Presence = .ignored, caps: [String] = [],
+            overflow: Overflow = .inbox, quietHours: QuietHours = .hold, holdFor: Duration = Policy.defaultHold,
+            inbox: Bool = true, item: Template? = nil, schedule: Schedule? = nil, digest: Digest? = nil,
+            dedupe: Dedupe? = nil, isReported: Bool = false
         ) {
             self.type = type
             self.mutes = mutes

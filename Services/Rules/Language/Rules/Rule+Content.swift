@@ -59,7 +59,8 @@ extension Rule {
     }
 
     /// Returns the content that a locked screen may show; `nil` if the rule's privacy is `full`.
-    package func preview(of content: Content, _ say: MessageTemplate, _ scope: Scope) throws(PlacedProblem) -> Content? {
+    package func preview(of content: Content, _ say: MessageTemplate, _ scope: Scope) throws(PlacedProblem) -> Content?
+    {
         var preview = content
         switch how.privacy {
         case .full: return Optional.none

@@ -34,7 +34,8 @@ package struct SignalSource: Hashable, Sendable {
     package var kind: Kind
 
     package init(
-        place: String, when: Rule.Condition, user: String? = nil, device: String? = nil, thread: Template? = nil, kind: Kind
+        place: String, when: Rule.Condition, user: String? = nil, device: String? = nil, thread: Template? = nil,
+        kind: Kind
     ) {
         self.place = place
         self.when = when

@@ -1,5 +1,5 @@
-import Foundation
 package import PushProtocol
+import Foundation
 
 /// A date or time in an event: `2026-03-31`, the same date in every time zone, or an RFC 3339 time.
 package enum WrittenDate: Hashable, Sendable {

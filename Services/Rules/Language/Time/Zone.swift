@@ -1,5 +1,5 @@
-import Foundation
 package import PushProtocol
+import Foundation
 
 /// A time zone of the tz database. All conversions between timestamps and local times are here.
 ///

@@ -1,5 +1,5 @@
-import FoundationEssentials
 package import Postgres
+import FoundationEssentials
 import PushProtocol
 
 extension CampaignStore {

@@ -1,7 +1,7 @@
-import FoundationEssentials
-import Messaging
 package import Postgres
 package import PushProtocol
+import FoundationEssentials
+import Messaging
 
 /// The outbox: device events that are not published yet.
 package struct OutboxStore: Sendable {

@@ -1,6 +1,6 @@
 package import FoundationEssentials
-import Postgres
 package import PushProtocol
+import Postgres
 import TokenEncryption
 
 extension RegistrationStore {
