@@ -49,15 +49,15 @@ let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swi
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
-// MARK: - The rooms
+// MARK: - Targets
 
-/// A library room under `Shared/`.
-func room(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+/// A library under `Shared/`.
+func shared(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies, path: "Shared/\(name)", exclude: exclude, swiftSettings: swiftSettings)
 }
 
-/// A system-library room: a module map and a shim, nothing else.
+/// A system library: a module map and a shim, nothing else.
 func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
     .systemLibrary(name: name, path: "Shared/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
@@ -139,27 +139,27 @@ let package = Package(
 
         .target(name: "CAllocator", path: "Shared/CAllocator"),
 
-        room("Primitives", []),
-        room("PushProtocol", [crypto]),
-        room("StrictYAML", [yams]),
-        room("AMQP", ["CRabbitMQ", "Primitives", logging, lifecycle, atomics, collections]),
-        room("Postgres", ["CPostgres", "Primitives", logging, lifecycle, collections, crypto]),
-        room("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
-        room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
-        room("HTTPSFetch", ["CCurl", logging]),
-        room(
+        shared("Primitives", []),
+        shared("PushProtocol", [crypto]),
+        shared("StrictYAML", [yams]),
+        shared("AMQP", ["CRabbitMQ", "Primitives", logging, lifecycle, atomics, collections]),
+        shared("Postgres", ["CPostgres", "Primitives", logging, lifecycle, collections, crypto]),
+        shared("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        shared("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
+        shared("HTTPSFetch", ["CCurl", logging]),
+        shared(
             "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
             exclude: ["BrokerFacts.md"]),
-        room("DecisionLog", ["PushProtocol", "Postgres"]),
-        room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
-        room(
+        shared("DecisionLog", ["PushProtocol", "Postgres"]),
+        shared("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
+        shared(
             "PushSending",
             [
                 "Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit,
                 collections,
             ]),
-        room("TokenEncryption", ["PushProtocol", crypto]),
-        room(
+        shared("TokenEncryption", ["PushProtocol", crypto]),
+        shared(
             "ServiceKit",
             [
                 "CAllocator", "Primitives", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes,
@@ -167,13 +167,13 @@ let package = Package(
                 coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
-        room(
+        shared(
             "ServiceConnections",
             ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
-        room(
+        shared(
             "SenderService",
             ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
-        room(
+        shared(
             "HTTPAuth",
             [
                 "PushProtocol", "Postgres", "HTTPSFetch", "ServiceConnections", "ServiceKit", hummingbird, httpTypes,
