@@ -79,7 +79,7 @@ extension DryRun {
         do {
             try row.close(by: ruleSets, settings, &writes, now: now)
         } catch {
-            refusals.append(Refusal(at: now, event: "-", reason: "\(error)"))
+            refusals.append(RefusedEvent(at: now, event: "-", reason: "\(error)"))
         }
         let events = Dictionary(row.bucket.items.map { ($0.notification, $0.correlation) }) { first, _ in first }
         for decided in writes.decisions {

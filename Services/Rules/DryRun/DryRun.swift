@@ -25,7 +25,7 @@ struct DryRun {
     }
 
     /// An event without decisions, and the reason.
-    struct Refusal: Hashable, Sendable {
+    struct RefusedEvent: Hashable, Sendable {
         var at: Timestamp
         var event: String
         var reason: String
@@ -38,7 +38,7 @@ struct DryRun {
     var people: [PersonKey: Person] = [:]
     var groups: [GroupKey: DryRunGroup] = [:]
     var predictions: [PredictedDecision] = []
-    var refusals: [Refusal] = []
+    var refusals: [RefusedEvent] = []
     /// The presence leases of users, by device.
     var leases: [PersonKey: [String: Person.Lease]] = [:]
     /// The unread inbox items of users.
@@ -98,7 +98,7 @@ struct DryRun {
     }
 
     private mutating func refuse(_ event: DomainEvent, _ now: Timestamp, _ reason: String) {
-        refusals.append(Refusal(at: now, event: event.id, reason: reason))
+        refusals.append(RefusedEvent(at: now, event: event.id, reason: reason))
     }
 }
 

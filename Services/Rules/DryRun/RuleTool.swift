@@ -154,7 +154,7 @@ extension RuleTool {
         return lines
     }
 
-    private static func line(_ refusal: DryRun.Refusal) -> String {
+    private static func line(_ refusal: DryRun.RefusedEvent) -> String {
         "\(time(refusal.at))  -  \(refusal.event)  \(refusal.reason)"
     }
 

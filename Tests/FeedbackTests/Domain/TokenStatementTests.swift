@@ -5,14 +5,14 @@ import Testing
 @testable import Feedback
 
 /// Tests findings from outcomes, with the test vectors B03 to B05 (ProviderFacts.md §E.2).
-@Suite struct FindingTests {
-    private func finding(_ answer: Outcome.Answer, registeredAt: Timestamp? = Batches.registered) -> Finding? {
-        Batches.batch(answer, devices: [1], registeredAt: registeredAt).findings.first
+@Suite struct TokenStatementTests {
+    private func statement(_ answer: Outcome.Answer, registeredAt: Timestamp? = Batches.registered) -> TokenStatement? {
+        Batches.batch(answer, devices: [1], registeredAt: registeredAt).statements.first
     }
 
     @Test func `B03: a 410 newer than the registration waits for evaluation`() {
         let since = Timestamp(milliseconds: 1_767_225_000_000)
-        let gone = finding(.unregistered(since: since, reason: "Unregistered"))
+        let gone = statement(.unregistered(since: since, reason: "Unregistered"))
         #expect(gone?.verdict == .gone)
         #expect(gone?.initialState == .waiting)
         #expect(gone?.goneSince == since)
@@ -21,18 +21,18 @@ import Testing
     @Test func `B04: a 410 older than the registration is stale`() {
         let since = Timestamp(milliseconds: 1_767_225_000_000)
         let later = Timestamp(milliseconds: 1_767_225_300_000)
-        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: later)?.initialState == .stale)
+        #expect(statement(.unregistered(since: since, reason: "x"), registeredAt: later)?.initialState == .stale)
         // The same millisecond applies to that registration (ProviderFacts.md §C.3).
-        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: since)?.initialState == .waiting)
+        #expect(statement(.unregistered(since: since, reason: "x"), registeredAt: since)?.initialState == .waiting)
     }
 
     @Test func `B05: a 410 without a timestamp waits for evaluation`() {
-        #expect(finding(.unregistered(since: nil, reason: "ExpiredToken"))?.initialState == .waiting)
+        #expect(statement(.unregistered(since: nil, reason: "ExpiredToken"))?.initialState == .waiting)
     }
 
     @Test func `a suspect rejection waits for evaluation`() {
-        #expect(finding(Batches.badToken)?.verdict == .suspect)
-        #expect(finding(Batches.badToken)?.initialState == .waiting)
+        #expect(statement(Batches.badToken)?.verdict == .suspect)
+        #expect(statement(Batches.badToken)?.initialState == .waiting)
     }
 
     @Test(arguments: [
@@ -41,19 +41,19 @@ import Testing
         .skipped(reason: "unconfigured"), .unknown(reason: "connection-lost"),
     ])
     func `an answer that is not about the token gives no finding`(answer: Outcome.Answer) {
-        #expect(finding(answer) == nil)
+        #expect(statement(answer) == nil)
     }
 
     @Test func `an outcome without a device gives no finding`() {
         var batch = Batches.batch(.unregistered(since: nil, reason: "x"), devices: [1])
         batch.outcomes[0].device = nil
-        #expect(batch.findings.isEmpty)
+        #expect(batch.statements.isEmpty)
     }
 
     @Test func `an acceptance in the other environment corrects the registration under a repeatable id`() throws {
         let batch = Batches.batch(.accepted(id: nil), devices: [1, 2], elsewhere: .development)
-        #expect(batch.findings.map(\.verdict) == [.misplaced, .misplaced])
-        #expect(batch.findings.map(\.initialState) == [.published, .published])
+        #expect(batch.statements.map(\.verdict) == [.misplaced, .misplaced])
+        #expect(batch.statements.map(\.initialState) == [.published, .published])
         #expect(
             batch.corrections.map(\.command) == [
                 .correct(device: Batches.device(1), environment: .development),
@@ -102,8 +102,8 @@ import Testing
     @Test func `a FID whose registration token was accepted is marked suspect at once`() throws {
         let batch = Batches.batch(
             .accepted(id: nil), devices: [1], origin: .fcm, refusedFID: "UNREGISTERED")
-        #expect(batch.findings.map(\.verdict) == [.fidContradicted])
-        #expect(batch.findings.map(\.initialState) == [.published])
+        #expect(batch.statements.map(\.verdict) == [.fidContradicted])
+        #expect(batch.statements.map(\.initialState) == [.published])
         #expect(
             batch.corrections.map(\.command)
                 == [.suspect(device: Batches.device(1), at: .start, reason: "UNREGISTERED")])
@@ -113,8 +113,8 @@ import Testing
     @Test func `a FID without an accepted registration token waits for evaluation`() throws {
         let batch = Batches.batch(
             .unregistered(since: nil, reason: "UNREGISTERED"), devices: [1], origin: .fcm, refusedFID: "UNREGISTERED")
-        #expect(batch.findings.map(\.verdict) == [.fidGone])
-        #expect(batch.findings.map(\.initialState) == [.waiting])
+        #expect(batch.statements.map(\.verdict) == [.fidGone])
+        #expect(batch.statements.map(\.initialState) == [.waiting])
         #expect(batch.corrections.isEmpty)
     }
 }

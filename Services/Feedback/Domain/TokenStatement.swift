@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 /// A provider's statement about a registration, derived from an outcome.
-struct Finding: Hashable, Sendable {
+struct TokenStatement: Hashable, Sendable {
     enum Verdict: String, Sendable {
         /// The provider reports the token as gone.
         case gone
@@ -83,20 +83,20 @@ struct Finding: Hashable, Sendable {
 
 extension Outcomes {
     /// The findings of the batch, in its order.
-    var findings: [Finding] { outcomes.compactMap { Finding($0, in: self) } }
+    var statements: [TokenStatement] { outcomes.compactMap { TokenStatement($0, in: self) } }
 
     /// The commands that need no evaluation. Their ids are derived, so a redelivery repeats them.
     var corrections: [DeviceCommand] {
-        findings.compactMap { finding in
-            guard let command = finding.correction else { return nil }
-            let push = DerivedID.push(notification: finding.notification, device: finding.device)
+        statements.compactMap { statement in
+            guard let command = statement.correction else { return nil }
+            let push = DerivedID.push(notification: statement.notification, device: statement.device)
             return DeviceCommand(
                 trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: app, command: command)
         }
     }
 }
 
-extension Finding {
+extension TokenStatement {
     /// The command to publish without evaluation, if any.
     fileprivate var correction: DeviceCommand.Command? {
         switch verdict {
