@@ -49,27 +49,42 @@ let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swi
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
-// MARK: - The rooms
+// MARK: - Targets
 
-/// A library room under `Shared/`.
-func room(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+/// A library under `Shared/`.
+func shared(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies, path: "Shared/\(name)", exclude: exclude, swiftSettings: swiftSettings)
 }
 
-/// A system-library room: a module map and a shim, nothing else.
+/// A system library: a module map and a shim, nothing else.
 func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
     .systemLibrary(name: name, path: "Shared/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
+/// A library under `Services/`, which belongs to one service.
+func library(_ name: String, path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude, swiftSettings: swiftSettings
+    )
+}
+
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
-/// compiled in.
+/// compiled in. `folder` is below the service's folder.
 func service(
-    _ name: String, _ dependencies: [Target.Dependency], data: [String] = [], embedded: [String] = []
+    _ name: String, folder: String = "", _ dependencies: [Target.Dependency], data: [String] = [],
+    embedded: [String] = []
 ) -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies, path: "Services/\(name)", exclude: data,
+        name: name, dependencies: dependencies, path: "Services/\(name)/\(folder)", exclude: data,
         resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings, linkerSettings: linkerSettings)
+}
+
+/// A service's tables: a library in the folder `Store` of the service, which `pushctl` imports too.
+func store(_ name: String, of service: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Services/\(service)/Store", exclude: ["Storage/Migrations"],
+        swiftSettings: swiftSettings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
@@ -124,29 +139,41 @@ let package = Package(
 
         .target(name: "CAllocator", path: "Shared/CAllocator"),
 
-        room("PushProtocol", [crypto]),
-        room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
-        room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
-        room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
-        room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
-        room("HTTPSFetch", ["CCurl", logging]),
-        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
-        room("DecisionLog", ["PushProtocol", "Postgres"]),
-        room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
-        room(
+        shared("Primitives", []),
+        shared("PushProtocol", [crypto]),
+        shared("StrictYAML", [yams]),
+        shared("AMQP", ["CRabbitMQ", "Primitives", logging, lifecycle, atomics, collections]),
+        shared("Postgres", ["CPostgres", "Primitives", logging, lifecycle, collections, crypto]),
+        shared("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        shared("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
+        shared("HTTPSFetch", ["CCurl", logging]),
+        shared(
+            "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
+            exclude: ["BrokerFacts.md"]),
+        shared("DecisionLog", ["PushProtocol", "Postgres"]),
+        shared("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
+        shared(
             "PushSending",
-            ["Providers", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
-        room("TokenEncryption", ["PushProtocol", crypto]),
-        room(
+            [
+                "Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit,
+                collections,
+            ]),
+        shared("TokenEncryption", ["PushProtocol", crypto]),
+        shared(
             "ServiceKit",
             [
-                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
+                "CAllocator", "Primitives", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes,
+                logging, metrics,
+                coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
-        room(
+        shared(
             "ServiceConnections",
             ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
-        room(
+        shared(
+            "SenderService",
+            ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
+        shared(
             "HTTPAuth",
             [
                 "PushProtocol", "Postgres", "HTTPSFetch", "ServiceConnections", "ServiceKit", hummingbird, httpTypes,
@@ -154,36 +181,50 @@ let package = Package(
                 metrics, lifecycle, nioCore, nioHTTPTypes,
             ]),
 
-        service(
-            "TokenRegistry",
+        store(
+            "RegistryStore", of: "TokenRegistry",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-                "PushProtocol",
-                hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
+                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol", logging,
+                metrics,
+            ]),
+        service(
+            "TokenRegistry", folder: "Service",
+            [
+                "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+                "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
+            ], embedded: ["API/openapi.yaml"]),
+        library(
+            "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams, mustache],
+            exclude: ["README.md"]),
+        library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
+        library(
+            "RuleDryRun", path: "Rules/DryRun",
+            ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
         service(
             "Rules",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-                "Postgres", "PushProtocol",
-                hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "RuleDryRun", "RuleEngine",
+                "RuleLanguage",
+                "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle,
+                configuration, nioCore,
             ],
             data: [
-                "Storage/Migrations", "RuleSets", "README.md", "API/README.md", "Language/README.md",
+                "Language", "Engine", "DryRun", "Storage/Migrations", "RuleSets", "README.md", "API/README.md",
                 "rule-file.schema.json",
             ],
             embedded: ["API/openapi.yaml"]),
         service(
             "APNsSender",
             [
-                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
-                "HTTP2", jwtKit, x509,
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol",
+                "HTTP2",
+                jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
@@ -197,7 +238,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+                "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
+                "TokenEncryption",
                 "Messaging", "AMQP",
                 "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
@@ -227,15 +269,21 @@ let package = Package(
                 "AMQP", "Messaging", "PushProtocol", "Providers", "PushSending", "TokenEncryption", logging, lifecycle,
             ]),
         tests("Architecture", []),
+        tests("Primitives", ["Primitives"]),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
-        tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
-        tests("Postgres", ["Postgres", "TestSupport", logging]),
-        tests("HTTP2", ["HTTP2", "HTTP2Server", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
+        tests("AMQP", ["AMQP", "Primitives", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
+        tests("Postgres", ["Postgres", "Primitives", "TestSupport", logging]),
+        tests(
+            "HTTP2",
+            [
+                "HTTP2", "HTTP2Server", "Primitives", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL,
+            ]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
         tests(
             "Messaging",
             [
-                "Messaging", "AMQP", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit, lifecycle,
+                "Messaging", "AMQP", "Primitives", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit,
+                lifecycle,
             ]),
         tests(
             "PushSending",
@@ -268,16 +316,17 @@ let package = Package(
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
-                "Postgres",
-                "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
+                "TokenRegistry", "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption",
+                "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting,
+                httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, configuration, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
         tests(
             "Rules",
             [
-                "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth",
+                "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,
@@ -310,7 +359,7 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
+                "Pushctl", "RegistryStore", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,

@@ -8,14 +8,20 @@ import Testing
         let shared = try Sources.folders(in: "Shared").filter { ImportRules.cModuleImporters[$0] == nil }
         let services = try Sources.folders(in: "Services")
         #expect(Set(services) == ImportRules.services)
-        #expect(Set(shared + services) == Set(ImportRules.modules.keys))
+        #expect(Set(shared + services).union(ImportRules.folders.keys) == Set(ImportRules.modules.keys))
+    }
+
+    @Test func `every source file of a service is in the folder of a module`() {
+        let folders = ImportRules.modules.keys.map(ImportRules.folder(of:))
+        for file in Sources.files(below: "Services") {
+            #expect(folders.contains { file.hasPrefix("\($0)/") }, "\(file)")
+        }
     }
 
     @Test(arguments: ImportRules.modules.keys.sorted()) func `a module imports only the modules in its row`(
         module: String
     ) throws {
-        let folder = ImportRules.services.contains(module) ? "Services/\(module)" : "Shared/\(module)"
-        for found in try Sources.files(below: folder).flatMap(Sources.imports(of:)) {
+        for found in try ImportRules.files(of: module).flatMap(Sources.imports(of:)) {
             let allowed =
                 ImportRules.platform.contains(found.module) || ImportRules.modules[module]!.contains(found.module)
                 || ImportRules.externalModules[found.module, default: []].contains(module)
@@ -40,7 +46,7 @@ import Testing
     @Test func `a pure module and a Domain folder import pure modules only`() throws {
         let pure = ImportRules.platform.subtracting(ImportRules.platformIO).union(ImportRules.pureModules)
             .union(ImportRules.pureExternalModules)
-        let modules: [String] = ImportRules.pureModules.map { "Shared/\($0)" }.flatMap(Sources.files(below:))
+        let modules: [String] = ImportRules.pureModules.flatMap(ImportRules.files(of:))
         let folders: [String] = Self.sourceFolders.flatMap(Sources.files(below:)).filter { $0.contains("/Domain/") }
         for found in try (modules + folders).flatMap(Sources.imports(of:)) {
             #expect(pure.contains(found.module), "\(found.file):\(found.line): \(found.module) is not pure")

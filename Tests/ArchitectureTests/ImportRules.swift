@@ -2,40 +2,51 @@
 enum ImportRules {
     /// The modules of this package that each module may import.
     static let modules: [String: Set<String>] = [
+        "Primitives": [],
         "PushProtocol": [],
-        "AMQP": ["CRabbitMQ"],
-        "Postgres": ["CPostgres"],
-        "HTTP2": ["CNGHTTP2"],
+        "StrictYAML": [],
+        "AMQP": ["CRabbitMQ", "Primitives"],
+        "Postgres": ["CPostgres", "Primitives"],
+        "HTTP2": ["CNGHTTP2", "Primitives"],
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
-        "Messaging": ["AMQP", "PushProtocol"],
+        "Messaging": ["AMQP", "Primitives", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
         "Providers": ["PushProtocol"],
-        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
+        "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["PushProtocol"],
+        "ServiceKit": ["Primitives", "PushProtocol", "StrictYAML"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "SenderService": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
+        ],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
-        "TokenRegistry": [
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-            "PushProtocol",
+        "RegistryStore": [
+            "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol",
         ],
-        "Rules": [
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+        "TokenRegistry": [
+            "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
             "Postgres", "PushProtocol",
         ],
+        "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
+        "RuleEngine": ["RuleLanguage", "PushProtocol"],
+        "RuleDryRun": ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"],
+        "Rules": [
+            "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",
+            "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol",
+        ],
         "APNsSender": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
-            "HTTP2",
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol", "HTTP2",
         ],
         "FCMSender": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
+            "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
@@ -44,6 +55,24 @@ enum ImportRules {
     static let services: Set<String> = [
         "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
     ]
+
+    /// The folders of a service's modules, if it has several.
+    static let folders = [
+        "RegistryStore": "Services/TokenRegistry/Store", "TokenRegistry": "Services/TokenRegistry/Service",
+        "RuleLanguage": "Services/Rules/Language", "RuleEngine": "Services/Rules/Engine",
+        "RuleDryRun": "Services/Rules/DryRun",
+    ]
+
+    static func folder(of module: String) -> String {
+        folders[module] ?? (services.contains(module) ? "Services/\(module)" : "Shared/\(module)")
+    }
+
+    /// The source files of a module: those of its folder, without the folders of other modules in it.
+    static func files(of module: String) -> [String] {
+        let own = folder(of: module)
+        let others = modules.keys.map(folder(of:)).filter { $0.hasPrefix("\(own)/") }
+        return Sources.files(below: own).filter { file in !others.contains { file.hasPrefix("\($0)/") } }
+    }
 
     /// The only importer of each C library.
     static let cModuleImporters = [
@@ -55,17 +84,17 @@ enum ImportRules {
     static let externalModules: [String: Set<String>] = [
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
-            "Feedback", "Pushctl", "ProviderSimulator",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
+            "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
-            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
-            "APNsSender", "FCMSender", "Feedback",
+            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "AMQP", "Postgres", "Messaging", "PushSending", "SenderService", "ServiceConnections", "ServiceKit",
+            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Configuration": ["ServiceKit"],
@@ -76,8 +105,8 @@ enum ImportRules {
         "CryptoExtras": ["ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
-        "Yams": ["ServiceKit", "Rules"],
-        "Mustache": ["Rules"],
+        "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],
+        "Mustache": ["RuleLanguage"],
         "ArgumentParser": ["Pushctl"],
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
@@ -98,7 +127,9 @@ enum ImportRules {
     ]
 
     /// Modules without I/O. Their imports are pure too.
-    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
+    static let pureModules: Set<String> = [
+        "Primitives", "PushProtocol", "StrictYAML", "Providers", "TokenEncryption", "RuleLanguage", "RuleEngine",
+    ]
 
     /// The external modules without I/O.
     static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]

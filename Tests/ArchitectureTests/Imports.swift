@@ -14,12 +14,15 @@ enum Sources {
         .deletingLastPathComponent()
 
     /// All Swift files below `folder`, relative to the package root.
-    static func files(below folder: String) -> [String] {
+    static func files(below folder: String) -> [String] { files(below: folder, extension: "swift") }
+
+    /// All files with an extension below `folder`, relative to the package root.
+    static func files(below folder: String, extension: String) -> [String] {
         let base = root.appending(path: folder)
         let enumerator = FileManager.default.enumerator(at: base, includingPropertiesForKeys: nil)
         var files: [String] = []
         while let url = enumerator?.nextObject() as? URL {
-            if url.pathExtension == "swift" { files.append(String(url.path.dropFirst(root.path.count + 1))) }
+            if url.pathExtension == `extension` { files.append(String(url.path.dropFirst(root.path.count + 1))) }
         }
         return files.sorted()
     }

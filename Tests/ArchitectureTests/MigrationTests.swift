@@ -5,10 +5,12 @@ import Testing
 @Suite struct MigrationTests {
     @Test(arguments: ["Feedback", "Rules", "TokenRegistry"])
     func `a service requires the newest migration of its schema`(service: String) throws {
-        let text = try Sources.text(of: "Services/\(service)/\(service)App.swift")
+        let app = Sources.files(below: "Services/\(service)").first { $0.hasSuffix("/\(service)App.swift") }
+        let text = try Sources.text(of: try #require(app))
         let required = try #require(text.firstMatch(of: /migration: (\d+)\)/)).1
-        let files = try Sources.folders(in: "Services/\(service)/Storage/Migrations").filter { $0.hasSuffix(".sql") }
-        let newest = try #require(files.compactMap { Int($0.prefix(4)) }.max())
-        #expect(Int(required) == newest)
+        let files = Sources.files(below: "Services/\(service)", extension: "sql")
+            .filter { $0.contains("/Storage/Migrations/") }
+        let numbers = files.compactMap { Int($0.split(separator: "/").last?.prefix(4) ?? "") }
+        #expect(Int(required) == numbers.max())
     }
 }

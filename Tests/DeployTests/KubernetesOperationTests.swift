@@ -105,7 +105,7 @@ import Testing
             let service = path["backend.service.name"]?.text ?? ""
             carried[service, default: []].append(try #require(path["path"]?.text))
         }
-        for (service, folder) in [("token-registry", "TokenRegistry"), ("rules", "Rules")] {
+        for (service, folder) in [("token-registry", "TokenRegistry/Service"), ("rules", "Rules")] {
             let prefixes = carried[service, default: []]
             let described = try Manifest.one("Services/\(folder)/API/openapi.yaml")["paths"]?.members.map(\.name) ?? []
             let ours = described.filter { $0.hasPrefix("/v1/") || $0.hasPrefix("/api/") }

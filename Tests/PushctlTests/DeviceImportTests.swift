@@ -6,7 +6,7 @@ import TestSupport
 import TokenEncryption
 
 @testable import Pushctl
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Import of a file into the registry's table, and export.
 @Suite(.timeLimit(.minutes(5))) struct DeviceImportTests {

@@ -5,7 +5,7 @@ import Testing
 import TestSupport
 
 @testable import Pushctl
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// An import has the same effect as registering.
 @Suite(.timeLimit(.minutes(5))) struct ImportStoreTests {

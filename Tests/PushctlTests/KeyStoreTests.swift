@@ -6,7 +6,7 @@ import Testing
 import TestSupport
 
 @testable import Pushctl
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Keys created by `pushctl keys` are accepted by the registry and rules.
 @Suite(.timeLimit(.minutes(2))) struct KeyStoreTests {

@@ -6,6 +6,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// The event handler on a real database.

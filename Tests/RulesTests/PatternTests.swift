@@ -3,6 +3,7 @@ import PushProtocol
 import Testing
 import Yams
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// Event patterns as documented in Amazon EventBridge: comparison operators.

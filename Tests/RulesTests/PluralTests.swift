@@ -1,6 +1,7 @@
 import PushProtocol
 import Testing
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// Plural forms by language.

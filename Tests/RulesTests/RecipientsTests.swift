@@ -1,7 +1,9 @@
 import Foundation
 import PushProtocol
+import RuleEngine
 import Testing
 
+@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct RecipientsTests {

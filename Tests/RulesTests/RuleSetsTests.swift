@@ -2,6 +2,7 @@ import Foundation
 import PushProtocol
 import Testing
 
+@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct RuleSetsTests {

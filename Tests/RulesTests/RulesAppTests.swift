@@ -6,6 +6,7 @@ import ServiceKit
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct RulesAppTests {

@@ -8,6 +8,7 @@ import ServiceLifecycle
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// The two handlers in the real runtime, on a real database.

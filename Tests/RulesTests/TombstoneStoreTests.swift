@@ -2,6 +2,7 @@ import Postgres
 import PushProtocol
 import Testing
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// Tombstones are deleted after their retention, and nothing else.

@@ -9,6 +9,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// API keys over HTTP: permissions and limits.

@@ -8,7 +8,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// A backend registers devices of its users, and `type` subscribes to a topic.
 @Suite(.timeLimit(.minutes(2))) struct BackendRoutesTests {

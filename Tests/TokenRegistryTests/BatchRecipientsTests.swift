@@ -1,7 +1,7 @@
 import PushProtocol
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 @Suite struct BatchRecipientsTests {
     @Test func `a repeated user is looked up once, and one name in two apps is two users`() {

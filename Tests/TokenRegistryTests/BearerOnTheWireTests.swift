@@ -12,6 +12,7 @@ import ServiceKit
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Valid and invalid bearer tokens over HTTP on a socket, for each algorithm and each source of keys.

@@ -8,7 +8,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Limits how much of the table one user can fill, and how often a user can have a device revoked.
 @Suite(.timeLimit(.minutes(2))) struct ChangeLimitTests {

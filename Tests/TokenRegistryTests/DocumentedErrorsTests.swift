@@ -10,6 +10,7 @@ import Testing
 import TestSupport
 import Yams
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Provokes every error documented in `openapi.yaml`, for each operation. A documented error that cannot occur fails,

@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// During a rollout, the previous release writes to the same table without the new columns.
 @Suite(.timeLimit(.minutes(2))) struct EarlierReleaseTests {

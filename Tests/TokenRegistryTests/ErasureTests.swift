@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 @Suite(.timeLimit(.minutes(2))) struct ErasureTests {
     typealias Fixture = StoreFixture

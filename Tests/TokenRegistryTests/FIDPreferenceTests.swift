@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// The choice between an installation's FID and its registration token, and the fallback.
 @Suite struct FIDPreferenceTests {

@@ -5,6 +5,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Fallback tokens, suspected FIDs and halted cohorts on a real Postgres.

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Error responses when the registry fails.
 @Suite(.timeLimit(.minutes(2))) struct FailureTests {

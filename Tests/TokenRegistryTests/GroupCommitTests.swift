@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 @Suite struct GroupCommitTests {

@@ -7,7 +7,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// `/v1/installations` from a client's view.
 @Suite(.timeLimit(.minutes(2))) struct InstallationRoutesTests {

@@ -3,7 +3,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// An installation (one app on one device) has one user and one token of a kind.
 @Suite(.timeLimit(.minutes(2))) struct InstallationTests {

@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Commands have a time. A late or repeated command does not undo a newer change.
 @Suite(.timeLimit(.minutes(2))) struct LateCommandTests {

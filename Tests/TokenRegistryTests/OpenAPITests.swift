@@ -9,12 +9,13 @@ import Testing
 import TestSupport
 import Yams
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// `openapi.yaml` matches the router. schemathesis checks the responses.
 @Suite(.timeLimit(.minutes(2))) struct OpenAPITests {
     static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/API/openapi.yaml")
+        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Service/API/openapi.yaml")
 
     /// `METHOD /path` of each operation, and its tags.
     private static func operations() throws -> [String: [String]] {

@@ -3,7 +3,7 @@ import Postgres
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// No other service's database role reads or writes the registry's tables.
 @Suite(.timeLimit(.minutes(2))) struct OtherRolesTests {

@@ -7,6 +7,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Every change is published as an event, at least once, in order, without a token.

@@ -3,6 +3,7 @@ import Messaging
 import PushProtocol
 import Testing
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 @Suite struct PushPlanTests {

@@ -5,7 +5,7 @@ import Testing
 import TestSupport
 import TokenEncryption
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// On a large table, no statement of the hot paths reads the whole table.
 @Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {

@@ -1,7 +1,7 @@
 import PushProtocol
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 @Suite struct RegistrationBodyTests {
     static func read(_ text: String) throws(WireError) -> RegistrationBody { try RegistrationBody(Array(text.utf8)) }

@@ -3,7 +3,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// A registration is moved to its correct environment. Of two, the later one wins.
 @Suite(.timeLimit(.minutes(2))) struct RegistrationCorrectionTests {

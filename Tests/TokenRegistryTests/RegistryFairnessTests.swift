@@ -7,6 +7,7 @@ import ServiceLifecycle
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// A flood of one app and messages of another in the registry's queues, on a real broker and database.

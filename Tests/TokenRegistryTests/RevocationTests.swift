@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// An event revokes pushes in transit if and only if the user lost the device.
 @Suite(.timeLimit(.minutes(2))) struct RevocationTests {

@@ -7,6 +7,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Every worker continues when one row of one app cannot be read.

@@ -5,6 +5,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// The migrations give the service exactly the permissions it needs.

@@ -3,7 +3,7 @@ import Messaging
 import PushProtocol
 import Testing
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 @Suite struct TargetKindsTests {
     static func content(_ pushType: String?, event: String? = nil, fcm: FCMOverride? = nil) -> Content {

@@ -4,7 +4,7 @@ import PushProtocol
 import TestSupport
 import TokenEncryption
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Key files, and the stored form of tokens.
 enum TokenEncryptionFixture {

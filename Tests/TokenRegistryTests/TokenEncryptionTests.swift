@@ -9,6 +9,7 @@ import Testing
 import TestSupport
 import TokenEncryption
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Threat S8: an attacker reads the database's disk or a backup.

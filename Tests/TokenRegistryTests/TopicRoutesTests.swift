@@ -5,7 +5,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// `/v1/topics` from a client's view.
 @Suite(.timeLimit(.minutes(2))) struct TopicRoutesTests {

@@ -9,22 +9,25 @@ struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
         abstract: "Apply missing migrations. Safe to repeat and to run concurrently.")
-    @Option(help: "The folder with <Service>/Storage/Migrations.")
+    @Option(help: "The folder with the services and their migrations.")
     var migrations = "Services"
 
-    /// The schemas with tables, and their services.
-    private static let schemas = [("feedback", "Feedback"), ("registry", "TokenRegistry"), ("rules", "Rules")]
+    /// The schemas with tables, and the folders of their migrations.
+    private static let schemas = [
+        ("feedback", "Feedback/Storage/Migrations"), ("registry", "TokenRegistry/Store/Storage/Migrations"),
+        ("rules", "Rules/Storage/Migrations"),
+    ]
 
     func run() async throws {
         let settings = try Environment.settings(.postgres)
         do {
             let configuration = try settings.postgres(
                 poolSize: 1, applicationName: "pushctl", logger: Environment.logger)
-            for (schema, service) in Self.schemas {
-                let directory = "\(migrations)/\(service)/Storage/Migrations"
+            for (schema, folder) in Self.schemas {
+                let directory = "\(migrations)/\(folder)"
                 guard FileManager.default.fileExists(atPath: directory) else {
                     throw CommandError(
-                        "\(directory): no such folder; --migrations names the folder that contains \(service)")
+                        "\(directory): no such folder; --migrations names the folder that contains \(folder)")
                 }
                 let applied = try await PostgresMigrator.migrate(
                     schema: schema, directory: directory, configuration: configuration, logger: Environment.logger)

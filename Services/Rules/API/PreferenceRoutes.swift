@@ -1,6 +1,8 @@
 import HTTPAuth
 import Hummingbird
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// `/v1/preferences`: the caller's choices, and the available options.
 struct PreferenceRoutes: Sendable {

@@ -4,6 +4,8 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceLifecycle
 import Synchronization
 

@@ -1,3 +1,4 @@
+import RuleLanguage
 import Synchronization
 
 /// The rules in force, replaced as a whole.

@@ -1,5 +1,7 @@
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension DryRun {
     /// Decides for every recipient of an event.

@@ -1,5 +1,7 @@
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// A dry run of rule files: makes the decisions of the service without database, bus and clock.
 ///
@@ -23,7 +25,7 @@ struct DryRun {
     }
 
     /// An event without decisions, and the reason.
-    struct Refusal: Hashable, Sendable {
+    struct RefusedEvent: Hashable, Sendable {
         var at: Timestamp
         var event: String
         var reason: String
@@ -36,7 +38,7 @@ struct DryRun {
     var people: [PersonKey: Person] = [:]
     var groups: [GroupKey: DryRunGroup] = [:]
     var predictions: [PredictedDecision] = []
-    var refusals: [Refusal] = []
+    var refusals: [RefusedEvent] = []
     /// The presence leases of users, by device.
     var leases: [PersonKey: [String: Person.Lease]] = [:]
     /// The unread inbox items of users.
@@ -44,7 +46,7 @@ struct DryRun {
     /// The times of pending badge corrections.
     var badges: [PersonKey: Timestamp] = [:]
     var waiting: [HeldItem] = []
-    var buckets: [BucketKey: DigestStore.Row] = [:]
+    var buckets: [BucketKey: DueBucket] = [:]
     /// The time up to which each item is done.
     var done: [ItemKey: Timestamp] = [:]
     private var seen: Set<UUID> = []
@@ -62,7 +64,7 @@ struct DryRun {
         case .notify(let drafts, let signals, let ruleSet):
             let event = EventCase(event, ruleSet: ruleSet, arrivedAt: now, drafts: drafts, signals: signals)
             do {
-                _ = try EventDraft(event)
+                try event.checkSizes()
             } catch {
                 return refuse(event.event, now, "\(error)")
             }
@@ -96,7 +98,7 @@ struct DryRun {
     }
 
     private mutating func refuse(_ event: DomainEvent, _ now: Timestamp, _ reason: String) {
-        refusals.append(Refusal(at: now, event: event.id, reason: reason))
+        refusals.append(RefusedEvent(at: now, event: event.id, reason: reason))
     }
 }
 
@@ -104,6 +106,6 @@ extension HeldItem {
     fileprivate func isDue(_ now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
 }
 
-extension DigestStore.Row {
+extension DueBucket {
     fileprivate func isDue(_ now: Timestamp) -> Bool { closing.next.map { $0 <= now } ?? false }
 }

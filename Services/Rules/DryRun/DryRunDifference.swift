@@ -1,4 +1,6 @@
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// A push that two rule sets send differently.
 struct DryRunDifference: Hashable, Sendable {

@@ -1,5 +1,7 @@
 import Foundation
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// Reads the input files of a dry run.
 enum DryRunFiles {

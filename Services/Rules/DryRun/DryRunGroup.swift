@@ -1,4 +1,6 @@
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// A group of a dry run: `rules.circle` and `rules.member` in memory.
 ///

@@ -1,9 +1,11 @@
+import RuleEngine
+
 /// The help of `rules check`, `preview` and `diff`.
-enum RuleToolHelp {
+package enum RuleToolHelp {
     static let commands = ["check", "preview", "diff"]
 
     /// One line for each command.
-    static let usage = [
+    package static let usage = [
         "usage: rules check PATH…                          list every mistake in rule files",
         "       rules preview PATH --events FILE           show each user's pushes, with times and reasons",
         "             [--people FILE] [--apps FILE]",
@@ -12,7 +14,7 @@ enum RuleToolHelp {
         "       rules check|preview|diff --help            explain a command",
     ]
 
-    static let exitCodes = [
+    package static let exitCodes = [
         "Exit codes: 0 no mistake, no difference; 1 a mistake, a difference, or a file that cannot be read;",
         "64 wrong arguments.",
     ]

@@ -1,6 +1,7 @@
 import Messaging
 import Metrics
 import PushProtocol
+import RuleEngine
 
 /// Deletes the data of users whom the registry has erased.
 struct ErasureHandler: StageHandler {

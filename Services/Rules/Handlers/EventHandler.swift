@@ -2,6 +2,8 @@ import FoundationEssentials
 import Messaging
 import Metrics
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 /// Turns domain events into notifications.
 ///

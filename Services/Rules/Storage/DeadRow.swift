@@ -1,6 +1,7 @@
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceConnections
 import ServiceKit
 

@@ -3,6 +3,8 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceConnections
 import ServiceKit
 

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension PostgresTransaction {
     /// Reads the active dedupe keys of the events' recipients.

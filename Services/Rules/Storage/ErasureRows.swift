@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension PostgresTransaction {
     /// Removes users from events that happened before their erasure.

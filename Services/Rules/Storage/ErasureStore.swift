@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceConnections
 import ServiceKit
 

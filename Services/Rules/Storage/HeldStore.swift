@@ -3,6 +3,9 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import RuleDryRun
+import RuleEngine
+import RuleLanguage
 import ServiceConnections
 import ServiceKit
 
@@ -19,12 +22,7 @@ struct HeldStore: Sendable {
     var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
-    /// A notification that is to be published now.
-    struct Release: Sendable {
-        var rendered: RenderedNotification
-        var recipient: Notification.Recipient
-        var isQuiet: Bool
-    }
+    typealias Release = HeldItem.Release
 
     /// Decides the due notifications in one transaction, and claims those that are released. Includes released ones
     /// whose lease has ended without a confirm.

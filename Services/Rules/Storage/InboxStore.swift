@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// The inboxes of users.
 struct InboxStore: Sendable {

@@ -2,14 +2,8 @@ import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
-
-/// A group of an app.
-struct GroupKey: Hashable, Comparable, Sendable {
-    var app: AppID
-    var group: String
-
-    static func < (a: GroupKey, b: GroupKey) -> Bool { (a.app.rawValue, a.group) < (b.app.rawValue, b.group) }
-}
+import RuleEngine
+import RuleLanguage
 
 extension PostgresTransaction {
     /// Reads at most `limit` members of each group, sorted by the bytes of their user ids. A member that cannot be read

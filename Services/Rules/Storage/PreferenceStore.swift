@@ -1,5 +1,6 @@
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// The preferences of users.
 struct PreferenceStore: Sendable {

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 extension PostgresTransaction {
     /// Applies the signals of events: group membership, done items, presence and reads.

@@ -1,5 +1,6 @@
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// The presence that apps report by heartbeats.
 struct PresenceStore: Sendable {

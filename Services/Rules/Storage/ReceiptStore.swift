@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import RuleEngine
 
 /// Receipts: users opened or dismissed notifications.
 struct ReceiptStore: Sendable {

@@ -1,6 +1,7 @@
 import Logging
 import Metrics
 import PushProtocol
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Logging
 import Messaging
 import PushProtocol
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -4,6 +4,8 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import Metrics
 import PushProtocol
+import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

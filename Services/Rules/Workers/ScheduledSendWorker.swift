@@ -4,6 +4,8 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
+import RuleDryRun
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -3,6 +3,9 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleDryRun
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 /// Compares the decisions of the dry run with those of the service for random rule files, users and events.
@@ -24,7 +27,7 @@ import TestSupport
         dryRun.advance(to: Self.end)
         var result = ScenarioResult()
         for prediction in dryRun.predictions {
-            if prediction.rule != BadgeCorrector.rule {
+            if prediction.rule != BadgeCorrection.rule {
                 result.decisions.append(
                     "\(RFC3339.string(from: prediction.at.date)) \(prediction.event) \(prediction.rule) \(prediction.user) \(prediction.decision.readableText)"
                 )

@@ -6,6 +6,8 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 /// `/v1/operator` over HTTP.

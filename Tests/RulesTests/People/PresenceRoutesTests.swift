@@ -5,6 +5,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// Heartbeats and receipts.

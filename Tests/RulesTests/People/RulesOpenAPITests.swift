@@ -10,6 +10,7 @@ import Testing
 import TestSupport
 import Yams
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// `openapi.yaml` and the router list the same routes. Schemathesis checks the responses.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RuleLanguage
 @testable import Rules
 
 /// Every change of a shipped rule file fails a test.

@@ -3,6 +3,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct QuietHoursTests {

@@ -6,9 +6,10 @@ internal import Logging
 package enum TestSchema: String, Sendable {
     case registry, rules, feedback
 
-    private var service: String {
+    /// The folder with the service's folder `Storage`.
+    private var folder: String {
         switch self {
-        case .registry: "TokenRegistry"
+        case .registry: "TokenRegistry/Store"
         case .rules: "Rules"
         case .feedback: "Feedback"
         }
@@ -17,7 +18,7 @@ package enum TestSchema: String, Sendable {
     /// The folder of the service's migrations.
     private var migrations: String {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Services/\(service)/Storage/Migrations").path
+            .deletingLastPathComponent().appending(path: "Services/\(folder)/Storage/Migrations").path
     }
 
     /// Creates the schema in a database.

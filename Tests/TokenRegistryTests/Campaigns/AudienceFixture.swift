@@ -3,7 +3,7 @@ import Postgres
 import PushProtocol
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Notifications to audiences, and campaign walks without a broker.
 enum AudienceFixture {

@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// The members of each kind of audience.
 @Suite(.timeLimit(.minutes(2))) struct AudienceTests {

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// A process stops between two publishes of a campaign step, or a cursor cannot be handled.

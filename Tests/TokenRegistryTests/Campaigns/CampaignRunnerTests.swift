@@ -8,6 +8,7 @@ import ServiceLifecycle
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Campaigns on a real broker and a real database.

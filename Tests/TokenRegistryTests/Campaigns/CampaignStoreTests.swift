@@ -4,6 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// Claims of steps, and the end of campaigns.

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 /// The cost of a campaign step's confirms (decision 89), on a real broker and database.

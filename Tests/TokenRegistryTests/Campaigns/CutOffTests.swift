@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// A campaign's audience while devices are added, removed and change users.
 @Suite(.timeLimit(.minutes(2))) struct CutOffTests {

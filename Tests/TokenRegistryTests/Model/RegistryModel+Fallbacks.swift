@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Registration tokens as fallbacks of a FID.
 extension RegistryModel {

@@ -1,6 +1,6 @@
 import PushProtocol
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Group memberships, changed in batches. Times are always given.
 extension RegistryModel {

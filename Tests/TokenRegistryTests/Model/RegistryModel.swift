@@ -1,7 +1,7 @@
 import Foundation
 import PushProtocol
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// A minimal sequential model of the registry for one app. Times are always given.
 struct RegistryModel {

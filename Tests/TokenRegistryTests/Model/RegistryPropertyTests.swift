@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Runs random sequences of operations on the stores and on the model, with days and weeks between them. Compares every
 /// result, and each user's devices and topics after every step; at the end all rows and events. Each sequence has its

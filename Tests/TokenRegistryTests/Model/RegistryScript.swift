@@ -2,7 +2,7 @@ import Foundation
 import PushProtocol
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// A random operation on one app's registrations and memberships. Few users, tokens, installations and groups exist, so
 /// that operations collide.

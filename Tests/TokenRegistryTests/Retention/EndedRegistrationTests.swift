@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Ended registrations are kept as long as late messages may refer to them.
 @Suite(.timeLimit(.minutes(2))) struct EndedRegistrationTests {

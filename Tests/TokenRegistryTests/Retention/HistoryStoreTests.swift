@@ -5,6 +5,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RegistryStore
 @testable import TokenRegistry
 
 @Suite(.timeLimit(.minutes(2))) struct HistoryStoreTests {

@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import TokenRegistry
+@testable import RegistryStore
 
 /// Rows revived during their deletion stay, in either order.
 @Suite(.timeLimit(.minutes(3))) struct RetentionRaceTests {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
 
 /// One notification in a recipient's inbox.
 struct InboxItem: Sendable {

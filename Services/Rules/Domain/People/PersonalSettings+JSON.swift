@@ -1,5 +1,7 @@
 import FoundationEssentials
 import PushProtocol
+import RuleEngine
+import RuleLanguage
 
 // The JSON of preferences in the HTTP API. Times are in RFC 3339; the table `rules.person` has milliseconds.
 
@@ -77,7 +79,7 @@ extension PersonalSettings {
 extension PersonalSettings.Mute {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
         let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: ["muted", "until"])
-        isMuted = try members.flag("muted") ?? true
+        self.init(isMuted: try members.flag("muted") ?? true)
         guard let value = members["until"] else { return }
         guard let until = value.string.flatMap(RFC3339.date(from:)) else {
             throw .invalid(path: "\(path).until", problem: "expected a time (RFC 3339), such as 2026-03-29T08:00:00Z")
@@ -96,7 +98,7 @@ extension QuietHours {
     fileprivate init(_ value: JSONValue) throws(WireError) {
         let members = try JSONObjectReader(
             value, at: "quiet_hours", prefix: "quiet_hours.", known: ["days", "start", "end"])
-        days = Set(Weekday.allCases)
+        var days = Set(Weekday.allCases)
         if let value = members["days"] {
             let words = value.array?.map { $0.string.flatMap(Weekday.init(rawValue:)) } ?? []
             days = Set(words.compactMap(\.self))
@@ -111,8 +113,7 @@ extension QuietHours {
         guard let end = try PersonalSettings.time(members, "end", at: "quiet_hours.end") else {
             throw .missing(path: "quiet_hours.end")
         }
-        self.start = start
-        self.end = end
+        self.init(days: days, start: start, end: end)
     }
 
     fileprivate var json: JSONValue {

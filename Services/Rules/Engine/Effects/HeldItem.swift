@@ -1,0 +1,111 @@
+package import FoundationEssentials
+package import PushProtocol
+package import RuleLanguage
+
+/// A held notification, or one that is released and not yet published.
+package struct HeldItem: Sendable {
+    package var rendered: RenderedNotification
+    package var recipient: Notification.Recipient
+    package var event: UUID
+    package var since: Timestamp
+    package var quietHolds: Int
+    package var step: Int
+    package var kind: HeldKind
+    package var item: String?
+    package var saidAt: Timestamp?
+    /// Whether the inbox has the notification, or never gets it.
+    package var isKept: Bool
+    package var entry: Digest.Entry?
+    /// The answer that released it; `nil` while it is held.
+    package var leaving: RuleDecision.Answer?
+    /// When it is decided again; `nil` once it is released.
+    package var dueAt: Timestamp?
+    package var isOver = false
+
+    package init(
+        rendered: RenderedNotification, recipient: Notification.Recipient, event: UUID, since: Timestamp,
+        quietHolds: Int, step: Int, kind: HeldKind, item: String? = nil, saidAt: Timestamp? = nil, isKept: Bool,
+        entry: Digest.Entry? = nil, leaving: RuleDecision.Answer? = nil, dueAt: Timestamp? = nil, isOver: Bool = false
+    ) {
+        self.rendered = rendered
+        self.recipient = recipient
+        self.event = event
+        self.since = since
+        self.quietHolds = quietHolds
+        self.step = step
+        self.kind = kind
+        self.item = item
+        self.saidAt = saidAt
+        self.isKept = isKept
+        self.entry = entry
+        self.leaving = leaving
+        self.dueAt = dueAt
+        self.isOver = isOver
+    }
+
+    package var person: PersonKey { PersonKey(app: rendered.app, user: recipient.user) }
+
+    /// A notification that is to be published now.
+    package struct Release: Sendable {
+        package var rendered: RenderedNotification
+        package var recipient: Notification.Recipient
+        package var isQuiet: Bool
+    }
+
+    package var release: Release? {
+        leaving.map { Release(rendered: rendered, recipient: recipient, isQuiet: $0 == .pushQuietly) }
+    }
+
+    package func input(_ rule: Rule) -> DecisionInput {
+        DecisionInput(
+            policy: rule.policy, isUserVisible: true, mutes: rendered.mutes, thread: rendered.content.thread,
+            expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary,
+            isSendable: rendered.isSendable)
+    }
+
+    /// The expiry. The lifetime of a scheduled notification begins when it is due.
+    private func expiresAt(_ rule: Rule) -> Timestamp? {
+        guard kind == .scheduled, let after = rule.how.expiresAfter else { return rendered.expiresAt }
+        return min(since + after, rendered.expiresAt ?? since + after)
+    }
+
+    /// The inbox item to add now that the notification is due.
+    ///
+    /// - Parameter isWanted: whether the rule and the user's settings allow an inbox item.
+    package func kept(_ decision: RuleDecision, isWanted: Bool) -> DecisionWrites.Kept? {
+        guard !isKept, decision.answer.isKept, decision.reason != .gathered, isWanted else { return nil }
+        return DecisionWrites.Kept(
+            notification: recipient.notification, person: person, rendered: rendered.id, thread: rendered.content.thread
+        )
+    }
+
+    /// The item to add to a digest.
+    package func gathered(
+        _ decision: RuleDecision, _ rule: Rule, _ defaults: AppDefaults, now: Timestamp
+    ) -> DecisionWrites.Gathered? {
+        guard decision.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
+        return DecisionWrites.Gathered(
+            person: person, rule: rendered.rule, bucket: entry.bucket,
+            item: item ?? recipient.notification.uuidString.lowercased(), notification: recipient.notification,
+            event: event, correlation: rendered.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
+            end: rendered.expiresAt, digest: digest, zone: defaults.zone)
+    }
+
+    package mutating func take(_ decision: RuleDecision, _ rule: Rule?, spread: Duration) {
+        step += 1
+        switch decision.answer {
+        case .push, .pushQuietly:
+            leaving = decision.answer
+            if let rule { rendered.expiresAt = expiresAt(rule) }
+        case .hold:
+            dueAt = decision.dueAt(recipient.notification, spread: spread)
+            if decision.reason == .quietHours { quietHolds += 1 }
+        case .digest, .inbox, .drop: isOver = true
+        }
+    }
+
+    /// The order of decisions in a batch: the longest held first, so that it gets a free place under a cap.
+    package static func precedes(_ a: HeldItem, _ b: HeldItem) -> Bool {
+        (a.since, a.recipient.notification.uuidString) < (b.since, b.recipient.notification.uuidString)
+    }
+}

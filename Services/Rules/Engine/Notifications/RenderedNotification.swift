@@ -1,0 +1,107 @@
+package import FoundationEssentials
+package import PushProtocol
+import RuleLanguage
+
+/// One rule's rendered notification about one event, without its recipients.
+package struct RenderedNotification: Hashable, Sendable {
+    /// Derived from event and rule.
+    package var id: UUID
+    package var app: AppID
+    package var rule: String
+    package var lane: Lane
+    package var content: Content
+    /// Replaces ``content`` in the push.
+    package var preview: Content?
+    package var mutes: [String]
+    package var expiresAt: Timestamp?
+    package var delivery: DeliveryPolicy?
+    /// Selects among a user's tokens of one kind. Not stored, because notifications with a scope are never held.
+    var scope: String? = nil
+    /// The event's id.
+    package var correlation: String
+    package var traceparent: String?
+
+    package init(
+        id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String],
+        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, correlation: String,
+        traceparent: String? = nil
+    ) {
+        self.id = id
+        self.app = app
+        self.rule = rule
+        self.lane = lane
+        self.content = content
+        self.preview = preview
+        self.mutes = mutes
+        self.expiresAt = expiresAt
+        self.delivery = delivery
+        self.scope = scope
+        self.correlation = correlation
+        self.traceparent = traceparent
+    }
+
+    /// Returns the messages to these recipients, at most ``Notification/maximumRecipients`` in each.
+    ///
+    /// - Parameter id: returns the id of a message from its index and recipients.
+    package func notifications(
+        to recipients: [Notification.Recipient], quietly: Bool, id: (Int, [Notification.Recipient]) -> UUID
+    ) -> [Notification] {
+        let pushedContent = preview ?? content
+        let content = quietly ? pushedContent.quiet : pushedContent
+        return RenderedNotification.parts(of: recipients).enumerated().map { index, recipients in
+            Notification(
+                trace: Trace(
+                    id: id(index, recipients), correlation: correlation, causation: correlation,
+                    traceparent: traceparent),
+                app: app, rule: rule, lane: lane, content: content, expiresAt: expiresAt, delivery: delivery,
+                scope: scope, recipients: recipients)
+        }
+    }
+}
+
+extension RenderedNotification {
+    /// The maximum size of a notification without content and recipients, in bytes.
+    private static let envelope = 8 * 1024
+    /// The maximum size of the recipients of one message, in bytes.
+    private static let recipientsRoom = 128 * 1024
+
+    /// Whether one message can carry the notification within the limits of depth and size (``WireCoding``).
+    var isSendable: Bool {
+        let pushedContent = preview ?? content
+        // The notification is an object around the content.
+        guard pushedContent.depth < WireCoding.maximumDepth else { return false }
+        let room = WireCoding.maximumBodySize - RenderedNotification.envelope - RenderedNotification.recipientsRoom
+        if pushedContent.maximumEncodedSize <= room { return true }
+        return (try? WireCoding.encode(pushedContent)).map { $0.count <= room } ?? false
+    }
+
+    /// Splits recipients into messages by ``Notification/maximumRecipients`` and ``recipientsRoom``.
+    fileprivate static func parts(of recipients: [Notification.Recipient]) -> [[Notification.Recipient]] {
+        var parts: [[Notification.Recipient]] = []
+        var (begin, size) = (0, 0)
+        for place in recipients.indices {
+            // Ids, badge and member names take at most 96 bytes. Escapes can double the bytes of the user id.
+            let bytes = 96 + 2 * recipients[place].user.rawValue.utf8.count
+            if place > begin, size + bytes > recipientsRoom || place - begin == Notification.maximumRecipients {
+                parts.append(Array(recipients[begin..<place]))
+                (begin, size) = (place, 0)
+            }
+            size += bytes
+        }
+        guard begin < recipients.count else { return parts }
+        return begin == 0 ? [recipients] : parts + [Array(recipients[begin...])]
+    }
+}
+
+extension Content {
+    /// Limits a badge to 99,999.
+    package static func badge(_ count: Int) -> Int { min(count, 99_999) }
+
+    /// This content without sound, at the interruption level `passive`.
+    var quiet: Content {
+        var quiet = self
+        quiet.sound = nil
+        quiet.interruptionLevel = .passive
+        return quiet
+    }
+}

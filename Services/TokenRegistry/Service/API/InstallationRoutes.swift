@@ -1,0 +1,144 @@
+import Foundation
+import HTTPAuth
+import Hummingbird
+import PushProtocol
+import RegistryStore
+
+/// `/v1/installations`: the caller's registrations by installation. `/v1/registrations`: ends a single one.
+///
+/// The bearer token names the user and the app, so that callers reach their own registrations only. A `PUT` of another
+/// user's installation takes it over, as any registration does.
+struct InstallationRoutes: Sendable {
+    private let store: RegistrationStore
+    private let gate: BearerAuthenticator
+    private let changes: RateLimiter<Caller>
+
+    init(store: RegistrationStore, gate: BearerAuthenticator, changes: RateLimiter<Caller>) {
+        self.store = store
+        self.gate = gate
+        self.changes = changes
+    }
+
+    func add(to router: Router<BasicRequestContext>) {
+        router.get("v1/installations") { request, context in
+            await gate.answer(request, context) { caller in
+                let records = try await store.registrations(of: AppUser(app: caller.app, user: caller.user))
+                return .json(.ok, .installations(records))
+            }
+        }
+        let group = router.group("v1/installations/{installation}")
+        group.put { request, context in
+            await gate.answer(request, context) { caller in
+                try changes.check(caller)
+                let installation = try installation(of: caller, context)
+                let body = try await read(request)
+                let user = AppUser(app: caller.app, user: caller.user)
+                let replaced = try await store.replace(
+                    installation, of: caller.user, with: body.claims(of: user, on: installation.id))
+                changes.spend(replaced.changes, of: caller)
+                return .json(replaced.isNew ? .created : .ok, .installation(installation.id, replaced.records))
+            }
+        }
+        group.get { request, context in
+            await gate.answer(request, context) { caller in
+                let installation = try installation(of: caller, context)
+                let records = try await store.registrations(on: installation, of: caller.user)
+                guard !records.isEmpty else {
+                    throw APIError(
+                        status: .notFound,
+                        message: "you have nothing registered on this installation; PUT it to register")
+                }
+                return .json(.ok, .installation(installation.id, records))
+            }
+        }
+        group.delete { request, context in
+            await gate.answer(request, context) { caller in
+                try changes.check(caller)
+                changes.spend(try await store.end(try installation(of: caller, context), of: caller.user), of: caller)
+                return Response(status: .noContent)
+            }
+        }
+        router.delete("v1/registrations/{registration}") { request, context in
+            await gate.answer(request, context) { caller in
+                let device = try context.uuid(inPath: "registration")
+                try changes.check(caller)
+                let user = AppUser(app: caller.app, user: caller.user)
+                changes.spend(try await store.end(device, of: user), of: caller)
+                return Response(status: .noContent)
+            }
+        }
+    }
+
+    private func installation(
+        of caller: Caller, _ context: BasicRequestContext
+    ) throws(APIError) -> RegistrationStore.Installation {
+        RegistrationStore.Installation(app: caller.app, id: try context.id(inPath: "installation"))
+    }
+
+    private func read(_ request: Request) async throws(APIError) -> InstallationBody {
+        let bytes = try await request.json(upTo: InstallationBody.maximumSize)
+        let body: InstallationBody
+        do {
+            body = try InstallationBody(bytes)
+        } catch {
+            throw APIError(status: .badRequest, message: error.description)
+        }
+        if let contradiction = body.contradiction {
+            throw APIError(status: .unprocessableContent, message: contradiction.description)
+        }
+        return body
+    }
+}
+
+extension JSONValue {
+    /// - Parameter records: of one installation.
+    fileprivate static func installation(_ id: InstallationID, _ records: [RegistrationRecord]) -> JSONValue {
+        // The latest registration has the current device data.
+        let latest = records.max { $0.registration.registeredAt < $1.registration.registeredAt }
+        return [
+            "id": .string(id.rawValue),
+            "locale": .optional(latest?.locale),
+            "time_zone": .optional(latest?.timeZone),
+            "app_version": .optional(latest?.appVersion),
+            "registrations": .array(records.map(\.own)),
+        ]
+    }
+
+    /// - Parameter records: grouped by installation, with those without one last.
+    fileprivate static func installations(_ records: [RegistrationRecord]) -> JSONValue {
+        var named: [(id: InstallationID, records: [RegistrationRecord])] = []
+        var nameless: [RegistrationRecord] = []
+        for record in records {
+            guard let id = record.registration.installation else {
+                nameless.append(record)
+                continue
+            }
+            if named.last?.id == id {
+                named[named.count - 1].records.append(record)
+            } else {
+                named.append((id, [record]))
+            }
+        }
+        return [
+            "installations": .array(named.map { installation($0.id, $0.records) }),
+            "registrations": .array(nameless.map(\.own)),
+        ]
+    }
+}
+
+extension RegistrationRecord {
+    /// A registration as its user sees it, with a masked token.
+    fileprivate var own: JSONValue {
+        [
+            "id": .string(registration.device.uuidString.lowercased()),
+            "kind": .string(registration.kind.rawValue),
+            "provider": .string(registration.provider.rawValue),
+            "environment": .string(registration.environment.rawValue),
+            "token": .string(registration.token.masked),
+            "topic": .optional(registration.topic),
+            "scope": .optional(scope),
+            "platform": .optional(platform?.rawValue),
+            "registered_at": .string(RFC3339.string(from: registration.registeredAt.date)),
+        ]
+    }
+}

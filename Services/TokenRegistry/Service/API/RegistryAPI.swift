@@ -1,0 +1,51 @@
+import HTTPAuth
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushProtocol
+import RegistryStore
+
+/// The HTTP API, documented in `openapi.yaml`.
+enum RegistryAPI {
+    /// - Parameters:
+    ///   - operators: the store of the operator API. It has its own pool, so that operators cannot block devices and
+    ///     stages. `nil`: `store`.
+    ///   - changes: limits how many registrations a user begins and ends.
+    ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
+    static func router(
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
+        keys: APIKeyAuthenticator,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
+    ) -> Router<BasicRequestContext> {
+        let router = routes(
+            store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps)
+        router.addMethodNotAllowedRoutes()
+        return router
+    }
+
+    /// The documented routes, without the 405 routes for other methods.
+    static func routes(
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
+        keys: APIKeyAuthenticator,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
+    ) -> Router<BasicRequestContext> {
+        let devices = DeviceRegistrar(store: store)
+        let operators = operators ?? store
+        let router = Router(context: BasicRequestContext.self)
+        RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
+        InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
+        TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
+        OperatorRoutes(
+            store: operators, keys: keys,
+            registrationCounts: RegistrationCounts(RegistrationCountStore(operators.database))
+        ).add(to: router)
+        BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
+        router.get("openapi.yaml") { _, _ in
+            Response(
+                // RFC 9512.
+                status: .ok, headers: [.contentType: "application/yaml"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_yaml)))
+        }
+        return router
+    }
+}

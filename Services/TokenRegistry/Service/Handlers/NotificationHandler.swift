@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Messaging
+import PushProtocol
+import RegistryStore
+import ServiceConnections
+import ServiceKit
+
+/// Resolves notifications to users into pushes to devices. Opens a campaign for a notification to an audience.
+struct NotificationHandler: StageHandler {
+    private let store: RegistrationStore
+    private let campaigns: CampaignStore
+    private let apps: Set<AppID>
+    private let bulkThrottle: BulkThrottle
+    private let fids: @Sendable () -> FIDPreference
+    private let now: @Sendable () -> Timestamp
+
+    /// - Parameter apps: the configured apps. A campaign of another app would have no queue.
+    init(
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
+        bulkThrottle: BulkThrottle = BulkThrottle(),
+        fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
+        now: @escaping @Sendable () -> Timestamp = { .now }
+    ) {
+        self.store = store
+        self.campaigns = campaigns
+        self.apps = apps
+        self.bulkThrottle = bulkThrottle
+        self.fids = fids
+        self.now = now
+    }
+
+    func decode(_ inbound: Inbound) throws(WireError) -> PushProtocol.Notification {
+        let notification = try PushProtocol.Notification.decode(wireBody: inbound.body)
+        try notification.check(routingKey: inbound.routingKey)
+        return notification
+    }
+
+    func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
+        let recipients = BatchRecipients(of: batch.map(\.message))
+        let devices = try await Outage.ofDatabase { try await store.devices(of: recipients.users) }
+        let (now, fids) = (now(), fids())
+        var verdicts: [Verdict] = []
+        for (delivery, places) in zip(batch, recipients.places) {
+            bulkThrottle.noteTraffic(on: delivery.message.lane)
+            if let audience = delivery.message.audience {
+                verdicts.append(try await open(delivery.message, to: audience))
+            } else {
+                let plan = PushPlan(delivery.message, devices: places.map { devices[$0] }, now: now, fids: fids)
+                verdicts.append(Verdict.done(try plan.outbound()))
+            }
+        }
+        return verdicts
+    }
+
+    private func open(_ notification: PushProtocol.Notification, to audience: Audience) async throws -> Verdict {
+        guard apps.contains(notification.app) else { return .unknownApp(notification.app) }
+        do {
+            let cursors = try await Outage.ofDatabase { try await campaigns.open(notification, to: audience) }
+            return .done(
+                try cursors.map { try Outbound($0, to: .devices, routingKey: RoutingKey.campaignCursor) })
+        } catch let conflict as CampaignConflict {
+            return Verdict(.deadLetter(Reason(code: "campaign-conflict", detail: conflict.description)))
+        }
+    }
+}
+
+extension PushPlan {
+    /// The plan's messages for the bus, with their routing keys.
+    func outbound() throws(WireError) -> [Outbound] {
+        var messages: [Outbound] = []
+        for push in pushes {
+            let key = RoutingKey.push(push.provider, push.lane, push.app)
+            messages.append(try Outbound(push, to: .pushes, routingKey: key))
+        }
+        for batch in outcomes {
+            guard let disposition = batch.outcomes.first?.answer.disposition else { continue }
+            let key = RoutingKey.outcomes(batch.origin, disposition)
+            messages.append(try Outbound(batch, to: .outcomes, routingKey: key))
+        }
+        return messages
+    }
+}

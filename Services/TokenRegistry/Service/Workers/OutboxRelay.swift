@@ -1,0 +1,154 @@
+import AMQP
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import RegistryStore
+import ServiceConnections
+import ServiceKit
+import ServiceLifecycle
+
+/// Publishes device events from the outbox and deletes them once confirmed. Any number of processes may run it; one
+/// publishes at a time. Runs until graceful shutdown.
+///
+/// An event without a bound queue is dropped. A consumer gets the events published after it has bound a queue.
+struct OutboxRelay: Service {
+    /// Time between two looks at the outbox.
+    static let pace = Duration.milliseconds(500)
+    /// Rounds between two measurements of the oldest event's age.
+    private static let roundsBetweenFigures = 20
+    /// Maximum time for the confirms of a batch. Shorter than the limit of an idle transaction
+    /// (`PostgresConfiguration`).
+    static let patience = Duration.seconds(5)
+
+    private let service: String
+    private let store: OutboxStore
+    private let bus: any MessageBus
+    private let logger: Logger
+
+    init(service: String, store: OutboxStore, bus: any MessageBus, logger: Logger) {
+        self.service = service
+        self.store = store
+        self.bus = bus
+        self.logger = logger
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var trouble = false
+            var round = 0
+            while !Task.isCancelled {
+                do {
+                    if round.isMultiple(of: Self.roundsBetweenFigures) { try await measure() }
+                    round += 1
+                    let isStuck = try await publishDue()
+                    if trouble, !isStuck { logger.notice("Publishing device events again") }
+                    trouble = isStuck
+                } catch {
+                    if !trouble, !Task.isCancelled {
+                        logger.warning(
+                            "Cannot publish device events; retrying", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
+                }
+                // Cancelled: shutting down.
+                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
+            }
+        }
+    }
+
+    /// Publishes all waiting events.
+    ///
+    /// - Returns: whether the broker refused some. These stay in the outbox.
+    func publishDue() async throws -> Bool {
+        while let drained = try await store.drain(publish: publish) {
+            report(drained.dead)
+            if drained.settled < drained.lent { return true }
+            if drained.lent < OutboxStore.batch { return false }
+        }
+        return false
+    }
+
+    private func report(_ dead: [OutboxStore.DeadRow]) {
+        for row in dead {
+            DeadRows.report(
+                "\(row.number)", of: row.app, in: "registry.outbox", because: row.reason, detail: row.detail,
+                logger: logger)
+        }
+    }
+
+    private func publish(_ lent: [Announcement]) async throws -> OutboxStore.Published {
+        var published = OutboxStore.Published()
+        var announcements: [Announcement] = []
+        var messages: [AMQPMessage] = []
+        for announcement in lent {
+            do {
+                let event = announcement.event
+                messages.append(try Outbound(event, to: .devices, routingKey: event.routingKey).message(from: service))
+                announcements.append(announcement)
+            } catch {
+                published.dead.append(.init(announcement, error.description))
+            }
+        }
+        guard !messages.isEmpty else { return published }
+        let (bus, outgoing) = (bus, messages)
+        let answers = try await withThrowingTaskGroup(of: [AMQPConfirmation].self) { group in
+            group.addTask { try await bus.publish(outgoing) }
+            group.addTask {
+                try await Task.sleep(for: Self.patience)
+                throw Outage("the broker", underlying: TookTooLong())
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? []
+        }
+        for (announcement, answer) in zip(announcements, answers) {
+            switch answer {
+            case .confirmed: count(announcement.event, isQueueBound: true)
+            // 312 NO_ROUTE: the exchange exists, but no queue is bound.
+            case .returned(312, _): count(announcement.event, isQueueBound: false)
+            case .nacked: continue
+            case .returned(let code, let text) where answer.isPermanentRefusal:
+                published.dead.append(.init(announcement, "\(code) \(text)"))
+                continue
+            case .returned(let code, let text):
+                logger.error(
+                    "Broker refuses a device event; retrying. Apply the topology or check permissions",
+                    metadata: [LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)"])
+                continue
+            }
+            published.numbers.append(announcement.number)
+        }
+        return published
+    }
+
+    /// Measures the waiting time before publishing, so that it covers earlier rounds only. Sets aside rows of an
+    /// unknown kind that no newer process has published.
+    func measure() async throws {
+        report(try await store.setAsideUnknown())
+        let wait = try await store.wait() ?? .zero
+        Gauge(label: "heliograph_registry_events_waiting_seconds").record(wait / .seconds(1))
+    }
+
+    private struct TookTooLong: Error, CustomStringConvertible {
+        let description = "no confirm within \(OutboxRelay.patience)"
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_registry_events_waiting_seconds` | gauge | | age of the oldest unpublished device event |
+    /// | `heliograph_registry_events_total` | counter | event, heard | published device events; `heard` is `no` if no queue was bound |
+    private func count(_ event: DeviceEvent, isQueueBound: Bool) {
+        Counter(
+            label: "heliograph_registry_events_total",
+            dimensions: [("event", event.change.rawValue), ("heard", isQueueBound ? "yes" : "no")]
+        ).increment()
+    }
+}
+
+extension OutboxStore.DeadRow {
+    fileprivate init(_ announcement: Announcement, _ detail: String) {
+        self.init(
+            number: announcement.number, app: announcement.event.app.rawValue, reason: ReasonCode.rowUnpublishable,
+            detail: detail)
+    }
+}

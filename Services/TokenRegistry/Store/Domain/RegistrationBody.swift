@@ -1,0 +1,68 @@
+package import PushProtocol
+
+/// The body of both endpoints that the mobile clients call:
+/// `{"token":"<device token>","platform":"ios"|"android","environment":"development"|"production","type":"<topic>"}`.
+/// `type` is optional.
+package struct RegistrationBody: Hashable, Sendable {
+    /// Maximum body size in bytes: the longest token and the other members.
+    package static let maximumSize = 8 * 1024
+
+    package let provider: Provider
+    package let environment: ProviderEnvironment
+    package let token: DeviceToken
+    /// The topic that the user joins or leaves (`type`).
+    package let topic: GroupName?
+
+    /// Decodes and validates a body. Errors name the member and never quote a token.
+    package init(_ body: [UInt8]) throws(WireError) {
+        let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
+        guard case .object = value else { throw .invalid(path: "the body", problem: "expected an object") }
+        provider = try Self.provider(platform: try Self.text("platform", in: value))
+        environment = try Self.environment(try Self.text("environment", in: value))
+        guard let token = DeviceToken(try Self.text("token", in: value), for: provider) else {
+            throw .invalid(path: "token", problem: Self.expectedFormat(of: provider))
+        }
+        self.token = token
+        topic = try Self.topic(in: value)
+    }
+
+    private static func topic(in body: JSONValue) throws(WireError) -> GroupName? {
+        guard let value = body["type"], value != .null else { return nil }
+        guard let topic = value.string.flatMap({ GroupName(rawValue: $0) }) else {
+            throw .invalid(
+                path: "type", problem: "expected the name of a topic, 1–128 visible ASCII characters, or no type")
+        }
+        return topic
+    }
+
+    private static func text(_ name: String, in body: JSONValue) throws(WireError) -> String {
+        switch body[name] {
+        case nil, .null: throw .missing(path: name)
+        case .string(let text): return text
+        default: throw .invalid(path: name, problem: "expected a string")
+        }
+    }
+
+    private static func provider(platform: String) throws(WireError) -> Provider {
+        switch platform {
+        case "ios": return .apns
+        case "android": return .fcm
+        default: throw .invalid(path: "platform", problem: "expected “ios” or “android”")
+        }
+    }
+
+    private static func environment(_ name: String) throws(WireError) -> ProviderEnvironment {
+        guard let environment = ProviderEnvironment(clientName: name) else {
+            throw .invalid(path: "environment", problem: "expected “development” (or “sandbox”) or “production”")
+        }
+        return environment
+    }
+
+    /// The expected token format, for error messages.
+    static func expectedFormat(of provider: Provider) -> String {
+        switch provider {
+        case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
+        case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"
+        }
+    }
+}

@@ -1,0 +1,107 @@
+package import FoundationEssentials
+package import PushProtocol
+
+/// A client's request to register a device. It replaces all data of an earlier registration, including absent members.
+package struct RegistrationRequest: Hashable, Sendable {
+    package var app: AppID
+    package var user: UserID
+    package var provider: Provider
+    package var environment: ProviderEnvironment
+    package var token: DeviceToken
+    package var kind: RegistrationKind
+    package var installation: InstallationID?
+    /// Distinguishes several tokens of one kind on an installation, such as the id of a Live Activity.
+    package var scope: String?
+    package var topic: String?
+    /// Of FCM tokens only.
+    package var platform: DevicePlatform?
+    package var locale: String?
+    package var timeZone: String?
+    package var appVersion: String?
+    /// The registration time; `nil`: the database's time when stored.
+    package var at: Timestamp?
+
+    package init(
+        app: AppID, user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken,
+        kind: RegistrationKind? = nil, installation: InstallationID? = nil, scope: String? = nil, at: Timestamp? = nil
+    ) {
+        self.app = app
+        self.user = user
+        self.provider = provider
+        // FCM has no sandbox.
+        self.environment = provider == .fcm ? .production : environment
+        self.token = token
+        self.kind = kind ?? .defaultKind(for: provider)
+        self.installation = installation
+        self.scope = scope
+        self.at = at
+    }
+
+    package var owner: AppUser { AppUser(app: app, user: user) }
+
+    /// The registration's id. It does not depend on the user.
+    package var device: UUID {
+        DerivedID.device(app: app, provider: provider, environment: environment, token: token)
+    }
+}
+
+extension RegistrationRequest {
+    /// Validates a command's payload, whose members become columns. Errors name the member and never quote a token.
+    package init(_ registrant: RegistrationPayload, app: AppID) throws(WireError) {
+        guard DeviceToken(registrant.token.secret, for: registrant.provider) == registrant.token else {
+            throw .invalid(
+                path: "command.token", problem: "not a normalised \(registrant.provider.rawValue) token")
+        }
+        let kind = registrant.kind ?? .defaultKind(for: registrant.provider)
+        guard kind.provider == registrant.provider else {
+            throw .invalid(
+                path: "command.kind", problem: "“\(kind.rawValue)” is not a kind of \(registrant.provider.rawValue)")
+        }
+        self.init(
+            app: app, user: registrant.user, provider: registrant.provider, environment: registrant.environment,
+            token: registrant.token, kind: kind, installation: registrant.installation, at: registrant.at)
+        scope = try Self.text(registrant.scope, "scope", 128)
+        topic = try Self.text(registrant.topic, "topic", 255)
+        platform = provider == .fcm ? registrant.platform : nil
+        locale = try Self.text(registrant.locale, "locale", 64)
+        timeZone = try Self.text(registrant.timeZone, "timeZone", 64)
+        appVersion = try Self.text(registrant.appVersion, "appVersion", 64)
+    }
+
+    private static func text(_ text: String?, _ name: String, _ limit: Int) throws(WireError) -> String? {
+        guard let text else { return nil }
+        guard (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
+            throw .invalid(path: "command.\(name)", problem: "expected 1–\(limit) visible ASCII characters")
+        }
+        return text
+    }
+}
+
+/// A key that occurs once in a wave: a token, a user or an installation.
+private struct Place: Hashable {
+    let app: AppID
+    let name: String
+}
+
+extension [RegistrationRequest] {
+    /// Splits into waves, in each of which no token, user or installation occurs twice. Storing a wave in one statement
+    /// then equals storing its requests one by one.
+    var waves: [[RegistrationRequest]] {
+        var waves: [[RegistrationRequest]] = []
+        var taken: [Place: Int] = [:]
+        for claim in self {
+            var places = [
+                Place(app: claim.app, name: "\(claim.provider.rawValue) \(claim.token.secret)"),
+                Place(app: claim.app, name: "user \(claim.user)"),
+            ]
+            if let installation = claim.installation {
+                places.append(Place(app: claim.app, name: "installation \(installation)"))
+            }
+            let wave = places.compactMap { taken[$0] }.max().map { $0 + 1 } ?? 0
+            for place in places { taken[place] = wave }
+            if wave == waves.count { waves.append([]) }
+            waves[wave].append(claim)
+        }
+        return waves
+    }
+}
