@@ -37,7 +37,8 @@ final class FCMAccount: Sendable {
     /// The owner of `client` shuts it down. Calls `joinQuota` once, when the project is known.
     init(
         accountFile: String, client: HTTP2Client, tokenURL: String?, deadline: Duration, clock: SenderClock,
-        joinQuota: @escaping @Sendable (_ project: String) -> QuotaLimiter, call: @escaping AccessTokenProvider.TokenRequest
+        joinQuota: @escaping @Sendable (_ project: String) -> QuotaLimiter,
+        call: @escaping AccessTokenProvider.TokenRequest
     ) {
         self.client = client
         self.joinQuota = joinQuota

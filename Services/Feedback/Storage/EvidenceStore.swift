@@ -34,7 +34,8 @@ struct EvidenceStore: Sendable {
     }
 
     private static func statement(
-        _ rows: [(statement: TokenStatement, trace: Trace)], _ pulses: [(route: FeedbackRoute, pulse: RouteHealth)], due: Date
+        _ rows: [(statement: TokenStatement, trace: Trace)], _ pulses: [(route: FeedbackRoute, pulse: RouteHealth)],
+        due: Date
     ) -> SQL {
         let statements = rows.map(\.statement)
         return """

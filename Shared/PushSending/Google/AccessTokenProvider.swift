@@ -3,7 +3,8 @@ import PushProtocol
 /// Obtains access tokens for one service account.
 package struct AccessTokenProvider: Sendable {
     /// `POST`s a form and returns status and body.
-    package typealias TokenRequest = @Sendable (_ url: String, _ form: [UInt8]) async throws(CredentialError) -> (Int, [UInt8])
+    package typealias TokenRequest =
+        @Sendable (_ url: String, _ form: [UInt8]) async throws(CredentialError) -> (Int, [UInt8])
 
     /// Returns the account at each grant, so that the next token uses a rotated key.
     package typealias Account = @Sendable () throws(CredentialError) -> ServiceAccount
