@@ -49,24 +49,17 @@ let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swi
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
-// MARK: - Targets
+// MARK: - The rooms
 
-/// A library under `Shared/`.
-func shared(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+/// A library room under `Shared/`.
+func room(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies, path: "Shared/\(name)", exclude: exclude, swiftSettings: swiftSettings)
 }
 
-/// A system library: a module map and a shim, nothing else.
+/// A system-library room: a module map and a shim, nothing else.
 func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
     .systemLibrary(name: name, path: "Shared/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
-}
-
-/// A library under `Services/`, which belongs to one service.
-func library(_ name: String, path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
-    .target(
-        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude, swiftSettings: swiftSettings
-    )
 }
 
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
@@ -139,41 +132,29 @@ let package = Package(
 
         .target(name: "CAllocator", path: "Shared/CAllocator"),
 
-        shared("Primitives", []),
-        shared("PushProtocol", [crypto]),
-        shared("StrictYAML", [yams]),
-        shared("AMQP", ["CRabbitMQ", "Primitives", logging, lifecycle, atomics, collections]),
-        shared("Postgres", ["CPostgres", "Primitives", logging, lifecycle, collections, crypto]),
-        shared("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
-        shared("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
-        shared("HTTPSFetch", ["CCurl", logging]),
-        shared(
-            "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
-            exclude: ["BrokerFacts.md"]),
-        shared("DecisionLog", ["PushProtocol", "Postgres"]),
-        shared("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
-        shared(
+        room("PushProtocol", [crypto]),
+        room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
+        room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
+        room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
+        room("HTTPSFetch", ["CCurl", logging]),
+        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
+        room("DecisionLog", ["PushProtocol", "Postgres"]),
+        room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
+        room(
             "PushSending",
-            [
-                "Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit,
-                collections,
-            ]),
-        shared("TokenEncryption", ["PushProtocol", crypto]),
-        shared(
+            ["Providers", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
+        room("TokenEncryption", ["PushProtocol", crypto]),
+        room(
             "ServiceKit",
             [
-                "CAllocator", "Primitives", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes,
-                logging, metrics,
-                coreMetrics,
+                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
-        shared(
+        room(
             "ServiceConnections",
             ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
-        shared(
-            "SenderService",
-            ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
-        shared(
+        room(
             "HTTPAuth",
             [
                 "PushProtocol", "Postgres", "HTTPSFetch", "ServiceConnections", "ServiceKit", hummingbird, httpTypes,
@@ -193,38 +174,29 @@ let package = Package(
                 "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
                 "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], embedded: ["API/openapi.yaml"]),
-        library(
-            "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams, mustache],
-            exclude: ["README.md"]),
-        library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
-        library(
-            "RuleDryRun", path: "Rules/DryRun",
-            ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
         service(
             "Rules",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "RuleDryRun", "RuleEngine",
-                "RuleLanguage",
-                "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle,
-                configuration, nioCore,
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+                "Postgres", "PushProtocol",
+                hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ],
             data: [
-                "Language", "Engine", "DryRun", "Storage/Migrations", "RuleSets", "README.md", "API/README.md",
+                "Storage/Migrations", "RuleSets", "README.md", "API/README.md", "Language/README.md",
                 "rule-file.schema.json",
             ],
             embedded: ["API/openapi.yaml"]),
         service(
             "APNsSender",
             [
-                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol",
-                "HTTP2",
-                jwtKit, x509,
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "HTTP2", jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
@@ -238,8 +210,7 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
-                "TokenEncryption",
+                "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
                 "Messaging", "AMQP",
                 "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
@@ -269,21 +240,15 @@ let package = Package(
                 "AMQP", "Messaging", "PushProtocol", "Providers", "PushSending", "TokenEncryption", logging, lifecycle,
             ]),
         tests("Architecture", []),
-        tests("Primitives", ["Primitives"]),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
-        tests("AMQP", ["AMQP", "Primitives", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
-        tests("Postgres", ["Postgres", "Primitives", "TestSupport", logging]),
-        tests(
-            "HTTP2",
-            [
-                "HTTP2", "HTTP2Server", "Primitives", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL,
-            ]),
+        tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
+        tests("Postgres", ["Postgres", "TestSupport", logging]),
+        tests("HTTP2", ["HTTP2", "HTTP2Server", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
         tests(
             "Messaging",
             [
-                "Messaging", "AMQP", "Primitives", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit,
-                lifecycle,
+                "Messaging", "AMQP", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit, lifecycle,
             ]),
         tests(
             "PushSending",
@@ -325,8 +290,7 @@ let package = Package(
         tests(
             "Rules",
             [
-                "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth",
-                "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,

@@ -15,7 +15,7 @@ final class FCMAccount: Sendable {
     private let joinQuota: @Sendable (_ project: String) -> QuotaLimiter
     private let tokenURL: String?
     private let deadline: Duration
-    private let call: AccessTokenProvider.TokenRequest
+    private let call: AccessTokenProvider.Call
     private let clock: SenderClock
     /// The account in use; see ``CredentialWatcher``.
     let file: CredentialFile<ServiceAccount>
@@ -37,8 +37,7 @@ final class FCMAccount: Sendable {
     /// The owner of `client` shuts it down. Calls `joinQuota` once, when the project is known.
     init(
         accountFile: String, client: HTTP2Client, tokenURL: String?, deadline: Duration, clock: SenderClock,
-        joinQuota: @escaping @Sendable (_ project: String) -> QuotaLimiter,
-        call: @escaping AccessTokenProvider.TokenRequest
+        joinQuota: @escaping @Sendable (_ project: String) -> QuotaLimiter, call: @escaping AccessTokenProvider.Call
     ) {
         self.client = client
         self.joinQuota = joinQuota

@@ -4,8 +4,6 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleDryRun
-import RuleLanguage
 import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
@@ -14,7 +12,7 @@ import ServiceLifecycle
 @main
 struct RulesApp {
     static func main() async {
-        RuleTool(Array(CommandLine.arguments.dropFirst()))?.exit()
+        if let tool = RuleTool(Array(CommandLine.arguments.dropFirst())) { answer(tool.run()) }
         await ServiceMain.run(
             "rules", summary: "Decides which users are notified of a domain event, and how.",
             commands: RuleToolHelp.usage + RuleToolHelp.exitCodes, keys: .rules, build: build)
@@ -136,6 +134,13 @@ struct RulesApp {
         return ServiceAssembly(
             database.services + [operators] + bus.services + Worker.allCases.map(worker)
                 + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, server])
+    }
+
+    private static func answer(_ answer: RuleTool.Answer) -> Never {
+        for line in answer.lines { print(line) }
+        for line in answer.complaints { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+        fflush(nil)
+        exit(answer.code)
     }
 
     /// Loads the rule files of a folder. The error has a line for each mistake.

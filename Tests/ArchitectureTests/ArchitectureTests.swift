@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: ImportRules.modules.keys.sorted()) func `a module imports only the modules in its row`(
         module: String
     ) throws {
-        for found in try ImportRules.files(of: module).flatMap(Sources.imports(of:)) {
+        for found in try Sources.files(below: ImportRules.folder(of: module)).flatMap(Sources.imports(of:)) {
             let allowed =
                 ImportRules.platform.contains(found.module) || ImportRules.modules[module]!.contains(found.module)
                 || ImportRules.externalModules[found.module, default: []].contains(module)
@@ -46,7 +46,7 @@ import Testing
     @Test func `a pure module and a Domain folder import pure modules only`() throws {
         let pure = ImportRules.platform.subtracting(ImportRules.platformIO).union(ImportRules.pureModules)
             .union(ImportRules.pureExternalModules)
-        let modules: [String] = ImportRules.pureModules.flatMap(ImportRules.files(of:))
+        let modules: [String] = ImportRules.pureModules.map(ImportRules.folder(of:)).flatMap(Sources.files(below:))
         let folders: [String] = Self.sourceFolders.flatMap(Sources.files(below:)).filter { $0.contains("/Domain/") }
         for found in try (modules + folders).flatMap(Sources.imports(of:)) {
             #expect(pure.contains(found.module), "\(found.file):\(found.line): \(found.module) is not pure")

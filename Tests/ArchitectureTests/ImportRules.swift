@@ -2,24 +2,19 @@
 enum ImportRules {
     /// The modules of this package that each module may import.
     static let modules: [String: Set<String>] = [
-        "Primitives": [],
         "PushProtocol": [],
-        "StrictYAML": [],
-        "AMQP": ["CRabbitMQ", "Primitives"],
-        "Postgres": ["CPostgres", "Primitives"],
-        "HTTP2": ["CNGHTTP2", "Primitives"],
+        "AMQP": ["CRabbitMQ"],
+        "Postgres": ["CPostgres"],
+        "HTTP2": ["CNGHTTP2"],
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
-        "Messaging": ["AMQP", "Primitives", "PushProtocol"],
+        "Messaging": ["AMQP", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
         "Providers": ["PushProtocol"],
-        "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
+        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["Primitives", "PushProtocol", "StrictYAML"],
+        "ServiceKit": ["PushProtocol"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
-        "SenderService": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
-        ],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "RegistryStore": [
@@ -29,24 +24,21 @@ enum ImportRules {
             "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
             "Postgres", "PushProtocol",
         ],
-        "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
-        "RuleEngine": ["RuleLanguage", "PushProtocol"],
-        "RuleDryRun": ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"],
         "Rules": [
-            "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",
-            "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+            "Postgres", "PushProtocol",
         ],
         "APNsSender": [
-            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol", "HTTP2",
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2",
         ],
         "FCMSender": [
-            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
-            "TokenEncryption",
+            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
@@ -59,19 +51,10 @@ enum ImportRules {
     /// The folders of a service's modules, if it has several.
     static let folders = [
         "RegistryStore": "Services/TokenRegistry/Store", "TokenRegistry": "Services/TokenRegistry/Service",
-        "RuleLanguage": "Services/Rules/Language", "RuleEngine": "Services/Rules/Engine",
-        "RuleDryRun": "Services/Rules/DryRun",
     ]
 
     static func folder(of module: String) -> String {
         folders[module] ?? (services.contains(module) ? "Services/\(module)" : "Shared/\(module)")
-    }
-
-    /// The source files of a module: those of its folder, without the folders of other modules in it.
-    static func files(of module: String) -> [String] {
-        let own = folder(of: module)
-        let others = modules.keys.map(folder(of:)).filter { $0.hasPrefix("\(own)/") }
-        return Sources.files(below: own).filter { file in !others.contains { file.hasPrefix("\($0)/") } }
     }
 
     /// The only importer of each C library.
@@ -93,8 +76,8 @@ enum ImportRules {
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "SenderService", "ServiceConnections", "ServiceKit",
-            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Configuration": ["ServiceKit"],
@@ -105,8 +88,8 @@ enum ImportRules {
         "CryptoExtras": ["ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
-        "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],
-        "Mustache": ["RuleLanguage"],
+        "Yams": ["ServiceKit", "Rules"],
+        "Mustache": ["Rules"],
         "ArgumentParser": ["Pushctl"],
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
@@ -127,9 +110,7 @@ enum ImportRules {
     ]
 
     /// Modules without I/O. Their imports are pure too.
-    static let pureModules: Set<String> = [
-        "Primitives", "PushProtocol", "StrictYAML", "Providers", "TokenEncryption", "RuleLanguage", "RuleEngine",
-    ]
+    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
 
     /// The external modules without I/O.
     static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]

@@ -1,8 +1,6 @@
 import PushProtocol
 import Testing
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Every decision about a notification to a user.

@@ -8,8 +8,6 @@ import Synchronization
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Decisions and their effects on a real database.

@@ -5,8 +5,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Erasure of a user's data, also during concurrent work about that user.

@@ -6,7 +6,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The event handler on a real database.

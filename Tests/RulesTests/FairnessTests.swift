@@ -9,7 +9,6 @@ import Synchronization
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// One app floods the queue while another app publishes an event, on a real broker and database.

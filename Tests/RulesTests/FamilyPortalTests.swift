@@ -1,9 +1,7 @@
 import Foundation
 import PushProtocol
-import RuleEngine
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The requirements document of the family portal, row by row.

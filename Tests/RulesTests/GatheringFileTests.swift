@@ -1,8 +1,6 @@
 import PushProtocol
 import Testing
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Groups, schedules, digests and languages in a rule file, and their errors.

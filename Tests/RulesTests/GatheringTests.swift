@@ -4,11 +4,9 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleEngine
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Groups, schedules, digests and deduplication on a real database.

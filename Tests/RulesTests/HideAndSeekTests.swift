@@ -1,7 +1,6 @@
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The event table in the requirements document of Hide & Seek, row by row.

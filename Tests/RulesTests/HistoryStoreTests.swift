@@ -4,7 +4,6 @@ import Postgres
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Retention: old rows are deleted in small steps, and rows still in use are kept.

@@ -2,8 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Rules for other push types than alerts, and for broadcast channels, topics and conditions.

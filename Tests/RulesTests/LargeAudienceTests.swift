@@ -8,8 +8,6 @@ import Testing
 import TestSupport
 
 @testable import DecisionLog
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Fan-out to more recipients than one transaction handles, on a real database.

@@ -3,8 +3,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// The requirements document of Monolite HR, row by row. Madrid is UTC+1 in winter.

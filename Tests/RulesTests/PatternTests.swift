@@ -3,7 +3,6 @@ import PushProtocol
 import Testing
 import Yams
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Event patterns as documented in Amazon EventBridge: comparison operators.

@@ -1,7 +1,6 @@
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The policy part of a rule file, and its errors.

@@ -7,8 +7,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Shipped rule files on a real database, with a test clock and an in-memory bus.
@@ -229,7 +227,7 @@ struct Product: Sendable {
             #expect(try await badges("chat.message.sent", message("c-2")) == [3])
             let opened = #"{"reader":{"id":"u-2","device":"phone"},"chat":{"id":"c-1"}}"#
             #expect(try await product.handleEvent("chat.opened", opened) == [])
-            product.clock.advance(BadgeCorrection.pause)
+            product.clock.advance(BadgeStore.pause)
             let corrections = try await product.corrections()
             #expect(corrections.map(\.content) == [Content(collapseKey: "unread")])
             #expect(corrections.flatMap(\.recipients).map(\.user) == [user("u-2")])
@@ -242,13 +240,13 @@ struct Product: Sendable {
             #expect(try await badges("app.inactive", #"{"reader":{"id":"u-2","device":"phone"}}"#) == [])
             #expect(try await badges("chat.message.sent", message("c-2")) == [2])
             #expect(try await badges("chat.list.opened", #"{"reader":{"id":"u-2","device":"tablet"}}"#) == [])
-            product.clock.advance(BadgeCorrection.pause)
+            product.clock.advance(BadgeStore.pause)
             #expect(try await product.corrections().flatMap(\.recipients).map(\.badge) == [0])
             #expect(try await product.inbox("u-2") == [5, 0])
             #expect(try await badges("app.inactive", #"{"reader":{"id":"u-2","device":"tablet"}}"#) == [])
             #expect(try await badges("chat.message.sent", message("c-1")) == [1])
             #expect(try await badges("notification.tapped", #"{"reader":{"id":"u-2","device":"phone"}}"#) == [])
-            product.clock.advance(BadgeCorrection.pause)
+            product.clock.advance(BadgeStore.pause)
             #expect(try await product.corrections().flatMap(\.recipients).map(\.badge) == [0])
         }
     }

@@ -2,7 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Each error in a rule file is reported with file, line, key and a correction.

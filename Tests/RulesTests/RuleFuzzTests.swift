@@ -3,8 +3,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Fuzzing with random events and rule files: rules neither crash nor hang, and equal input gives equal results.

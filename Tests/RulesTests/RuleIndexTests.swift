@@ -3,7 +3,6 @@ import Testing
 import TestSupport
 import Yams
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The rule index: an event is tried on all matching rules, and few others.

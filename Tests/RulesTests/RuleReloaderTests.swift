@@ -5,7 +5,6 @@ import ServiceKit
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Rule file changes in a running service.

@@ -2,7 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The JSON Schema for editors has the same keys at the same paths as the reader.

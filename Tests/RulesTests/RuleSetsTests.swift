@@ -2,7 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct RuleSetsTests {

@@ -6,7 +6,6 @@ import ServiceKit
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct RulesAppTests {

@@ -4,7 +4,6 @@ import Postgres
 import PushProtocol
 import TestSupport
 
-@testable import RuleEngine
 @testable import Rules
 
 /// A real database with the schema of the rules service.

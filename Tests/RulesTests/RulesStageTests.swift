@@ -8,7 +8,6 @@ import ServiceLifecycle
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The two handlers in the real runtime, on a real database.

@@ -1,7 +1,6 @@
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Events about users in a rule file (presence, members, reads), and their errors.

@@ -1,7 +1,6 @@
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct TemplateTests {

@@ -2,7 +2,6 @@ import Postgres
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Tombstones are deleted after their retention, and nothing else.

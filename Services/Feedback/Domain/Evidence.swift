@@ -11,7 +11,7 @@ struct Evidence: Hashable, Sendable {
 
     var key: Key
     var route: FeedbackRoute
-    var verdict: TokenStatement.Verdict
+    var verdict: Finding.Verdict
     var reason: String
     var goneSince: Timestamp?
     var registeredAt: Timestamp?

@@ -3,7 +3,7 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// Stores statements as evidence for ``EvidenceEvaluator``. Publishes commands that need no evaluation at once.
+/// Stores findings as evidence for ``EvidenceEvaluator``. Publishes commands that need no evaluation at once.
 struct OutcomeHandler: StageHandler {
     private let store: EvidenceStore
 

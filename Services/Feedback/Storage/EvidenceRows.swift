@@ -12,7 +12,7 @@ extension Evidence {
             notification: try row.decode(UUID.self, at: "notification_id"),
             device: try row.decode(UUID.self, at: "device_id"))
         route = try FeedbackRoute(row)
-        guard let verdict = TokenStatement.Verdict(rawValue: try row.decode(String.self, at: "finding")) else {
+        guard let verdict = Finding.Verdict(rawValue: try row.decode(String.self, at: "finding")) else {
             throw PostgresError(column: "finding", expected: "a known finding")
         }
         self.verdict = verdict

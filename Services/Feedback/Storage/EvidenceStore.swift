@@ -34,10 +34,9 @@ struct EvidenceStore: Sendable {
     }
 
     private static func statement(
-        _ rows: [(statement: TokenStatement, trace: Trace)], _ pulses: [(route: FeedbackRoute, pulse: RouteHealth)],
-        due: Date
+        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(route: FeedbackRoute, pulse: RouteHealth)], due: Date
     ) -> SQL {
-        let statements = rows.map(\.statement)
+        let findings = rows.map(\.finding)
         return """
             WITH pulse AS (
                 INSERT INTO feedback.pulse AS p
@@ -60,16 +59,16 @@ struct EvidenceStore: Sendable {
                 observed_at, decision, due_at, cause, correlation, traceparent, owner)
             SELECT n, d, a, p, e, f, r, g, t, o, s, CASE WHEN s = 'waiting' THEN \(due)::timestamptz END, c, k, w, u
             FROM unnest(
-                \(statements.map(\.notification))::uuid[], \(statements.map(\.device))::uuid[],
-                \(statements.map(\.route.app.rawValue))::text[], \(statements.map(\.route.origin.rawValue))::text[],
-                \(statements.map(\.route.environmentLabel))::text[], \(statements.map(\.verdict.rawValue))::text[],
-                \(statements.map { $0.reason.replacing("\0", with: "") })::text[],
-                \(statements.map { $0.goneSince?.date })::timestamptz[],
-                \(statements.map { $0.registeredAt?.date })::timestamptz[],
-                \(statements.map(\.observedAt.date))::timestamptz[], \(statements.map(\.initialState.rawValue))::text[],
+                \(findings.map(\.notification))::uuid[], \(findings.map(\.device))::uuid[],
+                \(findings.map(\.route.app.rawValue))::text[], \(findings.map(\.route.origin.rawValue))::text[],
+                \(findings.map(\.route.environmentLabel))::text[], \(findings.map(\.verdict.rawValue))::text[],
+                \(findings.map { $0.reason.replacing("\0", with: "") })::text[],
+                \(findings.map { $0.goneSince?.date })::timestamptz[],
+                \(findings.map { $0.registeredAt?.date })::timestamptz[],
+                \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.initialState.rawValue))::text[],
                 \(rows.map(\.trace.id))::uuid[], \(rows.map { $0.trace.correlation.replacing("\0", with: "") })::text[],
                 \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[],
-                \(statements.map { $0.owner?.rawValue })::bigint[]
+                \(findings.map { $0.owner?.rawValue })::bigint[]
             ) AS new (n, d, a, p, e, f, r, g, t, o, s, c, k, w, u)
             WHERE NOT EXISTS (
                 SELECT FROM feedback.erasure x
@@ -79,12 +78,12 @@ struct EvidenceStore: Sendable {
     }
 
     /// The findings, sorted by key so that two batches cannot deadlock. Of two findings for one key, the first counts.
-    private static func rows(of batches: [Outcomes]) -> [(statement: TokenStatement, trace: Trace)] {
-        var rows: [String: (statement: TokenStatement, trace: Trace)] = [:]
+    private static func rows(of batches: [Outcomes]) -> [(finding: Finding, trace: Trace)] {
+        var rows: [String: (finding: Finding, trace: Trace)] = [:]
         for batch in batches {
-            for statement in batch.statements {
-                let key = statement.notification.uuidString + statement.device.uuidString
-                if rows[key] == nil { rows[key] = (statement, batch.trace) }
+            for finding in batch.findings {
+                let key = finding.notification.uuidString + finding.device.uuidString
+                if rows[key] == nil { rows[key] = (finding, batch.trace) }
             }
         }
         return rows.sorted { $0.key < $1.key }.map(\.value)

@@ -1,5 +1,5 @@
 import ArgumentParser
-import RuleDryRun
+import Foundation
 
 /// `pushctl rules …`: checks and previews rule files, and counts rule outcomes.
 struct RulesCommand: AsyncParsableCommand {
@@ -13,7 +13,8 @@ struct RulesCommand: AsyncParsableCommand {
                                                           print each user's notifications, with time and reason
             diff OLD NEW --events FILE [--people FILE]    print the users whose notifications change
 
-            Nothing is sent. PATH is a folder of rule files or a single file.
+            Nothing is sent. PATH is a folder of rule files or a single file. These commands run the executable “rules”,
+            beside pushctl or in the PATH variable.
             """, subcommands: [Check.self, Preview.self, Diff.self, RuleCountsCommand.self])
 
     struct Check: ParsableCommand {
@@ -21,7 +22,7 @@ struct RulesCommand: AsyncParsableCommand {
         @Argument(parsing: .captureForPassthrough, help: "Folders of rule files, or single files.")
         var arguments: [String] = []
 
-        func run() { RuleTool(["check"] + arguments)?.exit() }
+        func run() throws { try RulesExecutable.run("check", arguments) }
     }
 
     struct Preview: ParsableCommand {
@@ -30,7 +31,7 @@ struct RulesCommand: AsyncParsableCommand {
         @Argument(parsing: .captureForPassthrough, help: "PATH --events FILE [--people FILE] [--apps FILE]")
         var arguments: [String] = []
 
-        func run() { RuleTool(["preview"] + arguments)?.exit() }
+        func run() throws { try RulesExecutable.run("preview", arguments) }
     }
 
     struct Diff: ParsableCommand {
@@ -39,6 +40,17 @@ struct RulesCommand: AsyncParsableCommand {
         @Argument(parsing: .captureForPassthrough, help: "OLD NEW --events FILE [--people FILE]")
         var arguments: [String] = []
 
-        func run() { RuleTool(["diff"] + arguments)?.exit() }
+        func run() throws { try RulesExecutable.run("diff", arguments) }
+    }
+}
+
+extension RulesExecutable {
+    /// Runs the executable with `verb`, in place of this process.
+    fileprivate static func run(_ verb: String, _ arguments: [String]) throws -> Never {
+        guard let path = find() else {
+            throw CommandError("no executable “\(name)” beside pushctl or in PATH")
+        }
+        let code = exec(path, [verb] + arguments)
+        throw CommandError("\(path) cannot be run: \(String(cString: strerror(code)))")
     }
 }

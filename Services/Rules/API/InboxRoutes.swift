@@ -2,8 +2,6 @@ import FoundationEssentials
 import HTTPAuth
 import Hummingbird
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// `/v1/inbox`: the caller's notifications, whether or not they were pushed.
 struct InboxRoutes: Sendable {

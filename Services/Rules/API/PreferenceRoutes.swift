@@ -1,8 +1,6 @@
 import HTTPAuth
 import Hummingbird
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// `/v1/preferences`: the caller's choices, and the available options.
 struct PreferenceRoutes: Sendable {

@@ -1,7 +1,6 @@
 import HTTPAuth
 import Hummingbird
 import PushProtocol
-import RuleEngine
 
 /// `/v1/presence/{device}` and `/v1/receipts`: open apps of the caller, and opened or dismissed notifications.
 struct PresenceRoutes: Sendable {

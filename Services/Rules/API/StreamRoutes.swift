@@ -4,8 +4,6 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceLifecycle
 import Synchronization
 

@@ -1,4 +1,3 @@
-import RuleLanguage
 import Synchronization
 
 /// The rules in force, replaced as a whole.

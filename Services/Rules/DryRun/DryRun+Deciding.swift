@@ -1,7 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 extension DryRun {
     /// Decides for every recipient of an event.

@@ -1,6 +1,4 @@
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 extension DryRun {
     /// Applies the signals of an event before its decisions.
@@ -31,7 +29,7 @@ extension DryRun {
         let rest = before.filter { thread != nil && $0.thread != thread }
         guard rest.count < before.count else { return }
         unread[person] = rest
-        badges[person] = min(badges[person] ?? now + BadgeCorrection.pause, now + BadgeCorrection.pause)
+        badges[person] = min(badges[person] ?? now + BadgeStore.pause, now + BadgeStore.pause)
     }
 
     /// Drops held and gathered notifications about an item whose events happened up to `moment`.

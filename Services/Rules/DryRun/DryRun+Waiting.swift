@@ -1,7 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 // Timed work: held notifications are decided again, digests close, badges are corrected.
 
@@ -50,7 +48,7 @@ extension DryRun {
         let key = BucketKey(person: one.person, bucket: one.bucket)
         var row =
             buckets[key]
-            ?? DueBucket(key: key, rule: one.rule, bucket: Bucket(plannedAt: one.from, last: nil, items: []))
+            ?? DigestStore.Row(key: key, rule: one.rule, bucket: Bucket(plannedAt: one.from, last: nil, items: []))
         let isOvertaken = row.bucket.items.contains { $0.name == one.item && $0.saidAt > one.saidAt }
         if !isOvertaken {
             row.bucket.items.removeAll { $0.name == one.item }
@@ -71,7 +69,7 @@ extension DryRun {
     }
 
     /// Closes a bucket that is due. Its digest is decided like a held notification.
-    mutating func close(_ row: DueBucket, _ now: Timestamp) {
+    mutating func close(_ row: DigestStore.Row, _ now: Timestamp) {
         var row = row
         row.bucket.items.sort { ($0.from, $0.saidAt, $0.name) < ($1.from, $1.saidAt, $1.name) }
         var writes = DecisionWrites(decidedAt: now)
@@ -79,7 +77,7 @@ extension DryRun {
         do {
             try row.close(by: ruleSets, settings, &writes, now: now)
         } catch {
-            refusals.append(RefusedEvent(at: now, event: "-", reason: "\(error)"))
+            refusals.append(Refusal(at: now, event: "-", reason: "\(error)"))
         }
         let events = Dictionary(row.bucket.items.map { ($0.notification, $0.correlation) }) { first, _ in first }
         for decided in writes.decisions {
@@ -109,11 +107,11 @@ extension DryRun {
         guard let badge = use.correction(unread: unread[person]?.count ?? 0).map(Content.badge) else { return }
         let id = DerivedID.uuid5(
             DerivedID.namespace, ["badge", person.app.rawValue, person.user.rawValue, "\(now.milliseconds)"])
-        let notification = BadgeCorrection.notification(
+        let notification = BadgeCorrector.notification(
             to: [Notification.Recipient(user: person.user, notification: id, badge: badge)], of: person.app, now: now)
         predictions.append(
             PredictedDecision(
-                at: now, app: person.app, event: "-", rule: BadgeCorrection.rule, user: person.user,
+                at: now, app: person.app, event: "-", rule: BadgeCorrector.rule, user: person.user,
                 decision: RuleDecision(answer: .push, reason: .notUserVisible), notification: notification))
     }
 }

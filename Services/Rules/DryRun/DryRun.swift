@@ -1,7 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// A dry run of rule files: makes the decisions of the service without database, bus and clock.
 ///
@@ -25,7 +23,7 @@ struct DryRun {
     }
 
     /// An event without decisions, and the reason.
-    struct RefusedEvent: Hashable, Sendable {
+    struct Refusal: Hashable, Sendable {
         var at: Timestamp
         var event: String
         var reason: String
@@ -38,7 +36,7 @@ struct DryRun {
     var people: [PersonKey: Person] = [:]
     var groups: [GroupKey: DryRunGroup] = [:]
     var predictions: [PredictedDecision] = []
-    var refusals: [RefusedEvent] = []
+    var refusals: [Refusal] = []
     /// The presence leases of users, by device.
     var leases: [PersonKey: [String: Person.Lease]] = [:]
     /// The unread inbox items of users.
@@ -46,7 +44,7 @@ struct DryRun {
     /// The times of pending badge corrections.
     var badges: [PersonKey: Timestamp] = [:]
     var waiting: [HeldItem] = []
-    var buckets: [BucketKey: DueBucket] = [:]
+    var buckets: [BucketKey: DigestStore.Row] = [:]
     /// The time up to which each item is done.
     var done: [ItemKey: Timestamp] = [:]
     private var seen: Set<UUID> = []
@@ -64,7 +62,7 @@ struct DryRun {
         case .notify(let drafts, let signals, let ruleSet):
             let event = EventCase(event, ruleSet: ruleSet, arrivedAt: now, drafts: drafts, signals: signals)
             do {
-                try event.checkSizes()
+                _ = try EventDraft(event)
             } catch {
                 return refuse(event.event, now, "\(error)")
             }
@@ -98,7 +96,7 @@ struct DryRun {
     }
 
     private mutating func refuse(_ event: DomainEvent, _ now: Timestamp, _ reason: String) {
-        refusals.append(RefusedEvent(at: now, event: event.id, reason: reason))
+        refusals.append(Refusal(at: now, event: event.id, reason: reason))
     }
 }
 
@@ -106,6 +104,6 @@ extension HeldItem {
     fileprivate func isDue(_ now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
 }
 
-extension DueBucket {
+extension DigestStore.Row {
     fileprivate func isDue(_ now: Timestamp) -> Bool { closing.next.map { $0 <= now } ?? false }
 }

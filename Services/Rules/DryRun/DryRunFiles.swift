@@ -1,7 +1,5 @@
 import Foundation
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// Reads the input files of a dry run.
 enum DryRunFiles {

@@ -1,6 +1,4 @@
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// A group of a dry run: `rules.circle` and `rules.member` in memory.
 ///

@@ -1,11 +1,9 @@
-package import Foundation
+import Foundation
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceKit
 
 /// The commands of `rules` that check rule files and run them dry, without bus and database.
-package enum RuleTool: Hashable, Sendable {
+enum RuleTool: Hashable, Sendable {
     case check([String])
     case preview(rules: String, Files)
     case diff(old: String, new: String, Files)
@@ -13,7 +11,7 @@ package enum RuleTool: Hashable, Sendable {
     case help(String)
     case misuse(String)
 
-    package struct Files: Hashable, Sendable {
+    struct Files: Hashable, Sendable {
         var events: String
         var people: String?
         /// The apps file, which has the bundle ids and credentials of apps.
@@ -25,7 +23,7 @@ package enum RuleTool: Hashable, Sendable {
     }
 
     /// - Returns: `nil` if the arguments are not a command for rule files.
-    package init?(_ arguments: [String]) {
+    init?(_ arguments: [String]) {
         guard let verb = arguments.first, RuleToolHelp.commands.contains(verb) else { return nil }
         var rest = arguments.dropFirst()
         guard !rest.contains("--help"), !rest.contains("-h") else {
@@ -59,13 +57,13 @@ package enum RuleTool: Hashable, Sendable {
     }
 
     /// The printed lines, the lines on standard error, and the exit code (``RuleToolHelp/exitCodes``).
-    package struct Answer: Hashable, Sendable {
-        package var lines: [String] = []
-        package var complaints: [String] = []
-        package var code: Int32 = 0
+    struct Answer: Hashable, Sendable {
+        var lines: [String] = []
+        var complaints: [String] = []
+        var code: Int32 = 0
     }
 
-    package func run(read: (String) -> Data? = RuleTool.read) -> Answer {
+    func run(read: (String) -> Data? = RuleTool.read) -> Answer {
         do {
             switch self {
             case .help(let command): return Answer(lines: [RuleToolHelp.text(command)])
@@ -83,15 +81,6 @@ package enum RuleTool: Hashable, Sendable {
         } catch {
             return Answer(complaints: ["\(error)"], code: 1)
         }
-    }
-
-    /// Runs the command, prints its answer, and ends the process.
-    package func exit() -> Never {
-        let answer = run()
-        for line in answer.lines { print(line) }
-        for line in answer.complaints { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
-        fflush(nil)
-        Foundation.exit(answer.code)
     }
 
     static func read(_ path: String) -> Data? {
@@ -154,7 +143,7 @@ extension RuleTool {
         return lines
     }
 
-    private static func line(_ refusal: DryRun.RefusedEvent) -> String {
+    private static func line(_ refusal: DryRun.Refusal) -> String {
         "\(time(refusal.at))  -  \(refusal.event)  \(refusal.reason)"
     }
 

@@ -1,11 +1,9 @@
-import RuleEngine
-
 /// The help of `rules check`, `preview` and `diff`.
-package enum RuleToolHelp {
+enum RuleToolHelp {
     static let commands = ["check", "preview", "diff"]
 
     /// One line for each command.
-    package static let usage = [
+    static let usage = [
         "usage: rules check PATH…                          list every mistake in rule files",
         "       rules preview PATH --events FILE           show each user's pushes, with times and reasons",
         "             [--people FILE] [--apps FILE]",
@@ -14,7 +12,7 @@ package enum RuleToolHelp {
         "       rules check|preview|diff --help            explain a command",
     ]
 
-    package static let exitCodes = [
+    static let exitCodes = [
         "Exit codes: 0 no mistake, no difference; 1 a mistake, a difference, or a file that cannot be read;",
         "64 wrong arguments.",
     ]

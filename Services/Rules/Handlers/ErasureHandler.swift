@@ -1,7 +1,6 @@
 import Messaging
 import Metrics
 import PushProtocol
-import RuleEngine
 
 /// Deletes the data of users whom the registry has erased.
 struct ErasureHandler: StageHandler {

@@ -2,8 +2,6 @@ import FoundationEssentials
 import Messaging
 import Metrics
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// Turns domain events into notifications.
 ///

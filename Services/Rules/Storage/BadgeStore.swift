@@ -3,7 +3,6 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleEngine
 import ServiceConnections
 import ServiceKit
 
@@ -11,6 +10,8 @@ import ServiceKit
 struct BadgeStore: Sendable {
     /// The maximum number of corrections that one call claims.
     static let batch = 500
+    /// The delay after the first read. Later reads within it share the correction.
+    static let pause = Duration.seconds(2)
     /// The time that a process has to publish the corrections it claimed.
     static let lease = Duration.seconds(30)
 
@@ -97,7 +98,7 @@ struct BadgeStore: Sendable {
     }
 
     /// A statement part that schedules a correction for the users in the common table expression `changed`.
-    static func note(now: Timestamp) -> SQL { note(due: "\((now + BadgeCorrection.pause).date)") }
+    static func note(now: Timestamp) -> SQL { note(due: "\((now + pause).date)") }
 
     /// The same after the deletion of old unread items. A correction is due 12 to 24 hours later, at an offset that
     /// follows from the user's id, so that a mass deletion causes no burst of pushes.

@@ -1,7 +1,6 @@
 import Logging
 import Postgres
 import PushProtocol
-import RuleEngine
 import ServiceConnections
 import ServiceKit
 

@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 extension PostgresTransaction {
     /// Reads the active dedupe keys of the events' recipients.

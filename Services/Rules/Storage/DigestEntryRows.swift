@@ -1,8 +1,14 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
+
+/// The key of a digest bucket: the items that one rule gathers for one user.
+struct BucketKey: Hashable, Comparable, Sendable {
+    var person: PersonKey
+    var bucket: String
+
+    static func < (a: BucketKey, b: BucketKey) -> Bool { (a.person, a.bucket) < (b.person, b.bucket) }
+}
 
 extension PostgresTransaction {
     /// Writes the effects of a batch of decisions.
@@ -50,6 +56,26 @@ extension PostgresTransaction {
                     key: key, closeAt: occasion.at, plannedAt: first.from, count: first.digest.count))
         }
         try await execute(DigestEntryRows.plan(plans, now))
+    }
+}
+
+extension Digest {
+    /// When a bucket closes whose items count from `moment` on.
+    ///
+    /// - Parameter last: the previous digest of the bucket.
+    func closing(
+        after moment: Timestamp, settings: PersonalSettings, zone: Zone, last: DigestTime.Occurrence?
+    ) -> DigestTime.Occurrence {
+        let zone = settings.zone ?? zone
+        switch close {
+        case .daily(let usual):
+            // One millisecond earlier: an item that counts from the digest time on belongs to that digest.
+            return DigestTime(time: settings.digestTime ?? usual).next(
+                after: moment - .milliseconds(1), in: zone, last: last)
+        case .after(let window):
+            let at = moment + window
+            return DigestTime.Occurrence(date: zone.local(at).date, at: at)
+        }
     }
 }
 

@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// Statements on `rules.digest` and `rules.digest_item` that close buckets.
 enum DigestRows {
@@ -44,7 +42,7 @@ enum DigestRows {
     }
 
     /// Deletes removed items, except those with a later notification.
-    static func remove(_ rows: [DueBucket]) -> SQL {
+    static func remove(_ rows: [DigestStore.Row]) -> SQL {
         let gone = rows.flatMap { row in row.closing.gone.map { (row.key, $0) } }
         return """
             DELETE FROM rules.digest_item USING \(table(gone))
@@ -53,7 +51,7 @@ enum DigestRows {
             """
     }
 
-    static func markTold(_ rows: [DueBucket]) -> SQL {
+    static func markTold(_ rows: [DigestStore.Row]) -> SQL {
         let told = rows.flatMap { row in row.closing.told.filter { !$0.wasSent }.map { (row.key, $0) } }
         return """
             UPDATE rules.digest_item SET is_told = true FROM \(table(told))
@@ -62,7 +60,7 @@ enum DigestRows {
             """
     }
 
-    static func update(_ rows: [DueBucket]) -> SQL {
+    static func update(_ rows: [DigestStore.Row]) -> SQL {
         let closings = rows.map(\.closing)
         return """
             UPDATE rules.digest SET close_at = new.close_at, planned_at = new.planned_at, last_day = new.last_day,

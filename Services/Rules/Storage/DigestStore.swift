@@ -3,8 +3,6 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceConnections
 import ServiceKit
 
@@ -45,10 +43,10 @@ struct DigestStore: Sendable {
     ) async throws -> (taken: Int, failures: [Failure]) {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(DigestRows.select(which))
-            var buckets: [DueBucket] = []
+            var buckets: [Row] = []
             var dead: [DeadRow] = []
             for row in rows {
-                do { buckets.append(try DueBucket(row)) } catch {
+                do { buckets.append(try Row(row)) } catch {
                     let names = try DigestRows.names(row)
                     dead.append(DeadRow(table: .digest, app: names[0], key: names, reason: .unreadable))
                 }
@@ -107,14 +105,105 @@ extension Bucket.Item {
     }
 }
 
-extension DueBucket {
-    init(_ row: PostgresRow) throws {
-        var last: DigestTime.Occurrence?
-        if let day = try row.decode(Int32?.self, at: 5), let at = try row.decode(Date?.self, at: 6) {
-            last = DigestTime.Occurrence(date: LocalDate(dayNumber: Int(day)), at: Timestamp(at))
+extension DigestStore {
+    /// A due bucket, and the result of its close.
+    struct Row: Sendable {
+        var key: BucketKey
+        var rule: String
+        var bucket: Bucket
+        var closing: Bucket.Closing
+
+        init(key: BucketKey, rule: String, bucket: Bucket) {
+            self.key = key
+            self.rule = rule
+            self.bucket = bucket
+            closing = Bucket.Closing(plannedAt: bucket.plannedAt)
         }
-        self.init(
-            key: try DigestRows.key(row), rule: try row.decode(String.self, at: 3),
-            bucket: Bucket(plannedAt: Timestamp(try row.decode(Date.self, at: 4)), last: last, items: []))
+
+        init(_ row: PostgresRow) throws {
+            var last: DigestTime.Occurrence?
+            if let day = try row.decode(Int32?.self, at: 5), let at = try row.decode(Date?.self, at: 6) {
+                last = DigestTime.Occurrence(date: LocalDate(dayNumber: Int(day)), at: Timestamp(at))
+            }
+            self.init(
+                key: try DigestRows.key(row), rule: try row.decode(String.self, at: 3),
+                bucket: Bucket(plannedAt: Timestamp(try row.decode(Date.self, at: 4)), last: last, items: []))
+        }
+
+        mutating func close(
+            by ruleSets: RuleSets, _ settings: PersonalSettings, _ writes: inout DecisionWrites, now: Timestamp
+        ) throws(RenderError) {
+            guard let set = ruleSets.ruleSets[key.person.app], let rule = set.rule(named: rule),
+                let digest = rule.policy.digest
+            else {
+                closing = Bucket.Closing(last: bucket.last, gone: bucket.items, plannedAt: now)
+                writes.decisions += bucket.items.filter { !$0.wasSent }.map { decided($0, .drop, .ruleGone, nil) }
+                return
+            }
+            closing = bucket.close(digest, settings, zone: set.defaults.zone, now: now)
+            guard let latest = closing.told.max(by: { $0.saidAt < $1.saidAt }) else { return }
+            writes.decisions += closing.told.filter { !$0.wasSent }
+                .map { decided($0, .digest, .summedUp, set.version) }
+            let rendered: RenderedNotification
+            do {
+                rendered = try rule.rendered(closing, digest, settings, set, key, latest, now: now)
+            } catch {
+                throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
+            }
+            writes.renderedNotifications.append(rendered)
+            writes.held.append(
+                DecisionWrites.Held(
+                    notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]), person: key.person,
+                    rule: rule.name, rendered: rendered.id, event: latest.event, kind: .summary, dueAt: now,
+                    isKept: !(rule.policy.inbox && rule.policy.digestsAll)))
+            if rule.policy.isReported {
+                writes.reports.append(
+                    DecisionWrites.Report(
+                        notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]),
+                        person: key.person, rule: rule.name, correlation: latest.correlation))
+            }
+        }
+
+        private func decided(
+            _ item: Bucket.Item, _ answer: RuleDecision.Answer, _ reason: RuleDecision.Cause, _ ruleSet: UUID?
+        ) -> DecisionRecord {
+            DecisionRecord(
+                notification: item.notification, step: item.step, event: item.event, rule: rule, person: key.person,
+                decision: RuleDecision(answer: answer, reason: reason), ruleSet: ruleSet)
+        }
+    }
+}
+
+extension Rule {
+    /// Renders the digest of a closing bucket. Its id follows from the date or, for digests after a window, from the
+    /// new items. The latest item does not identify it: a bucket may count earlier items again.
+    fileprivate func rendered(
+        _ closing: Bucket.Closing, _ digest: Digest, _ settings: PersonalSettings, _ set: RuleSet, _ key: BucketKey,
+        _ latest: Bucket.Item, now: Timestamp
+    ) throws(PlacedProblem) -> RenderedNotification {
+        let localization = Localization(
+            language: set.defaults.language(for: settings, among: digest.say.translations.keys, exactly: true),
+            zone: settings.zone ?? set.defaults.zone)
+        var renderedText = try summary(
+            digest, of: closing.told.map(\.values), localization, defaults: set.defaults.language)
+        let bucket = DerivedID.uuid5(DerivedID.namespace, ["bucket", key.person.app.rawValue, key.bucket])
+        let occasion =
+            switch digest.close {
+            case .daily: closing.last?.date.description ?? ""
+            case .after:
+                DerivedID.uuid5(
+                    bucket, "items", ids: closing.told.filter { !$0.wasSent }.map(\.notification)
+                ).uuidString
+            }
+        // The next digest replaces this one on the screen.
+        if renderedText.content.collapseKey == nil {
+            renderedText.content.collapseKey = bucket.uuidString.lowercased()
+            renderedText.preview?.collapseKey = renderedText.content.collapseKey
+        }
+        return RenderedNotification(
+            id: DerivedID.uuid5(bucket, ["digest", key.person.user.rawValue, occasion]), app: key.person.app,
+            rule: name, lane: how.lane, content: renderedText.content, preview: renderedText.preview, mutes: [],
+            expiresAt: how.expiresAfter.map { now + $0 }, delivery: how.delivery, correlation: latest.correlation,
+            traceparent: nil)
     }
 }

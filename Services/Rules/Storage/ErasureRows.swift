@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 extension PostgresTransaction {
     /// Removes users from events that happened before their erasure.

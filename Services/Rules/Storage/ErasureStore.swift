@@ -2,7 +2,6 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
-import RuleEngine
 import ServiceConnections
 import ServiceKit
 

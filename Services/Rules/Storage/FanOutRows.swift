@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
 
 extension PostgresTransaction {
     /// Stores fan-outs, in the transaction that decides the rest of their event.

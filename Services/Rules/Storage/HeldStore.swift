@@ -3,9 +3,6 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleDryRun
-import RuleEngine
-import RuleLanguage
 import ServiceConnections
 import ServiceKit
 
@@ -22,7 +19,12 @@ struct HeldStore: Sendable {
     var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
-    typealias Release = HeldItem.Release
+    /// A notification that is to be published now.
+    struct Release: Sendable {
+        var rendered: RenderedNotification
+        var recipient: Notification.Recipient
+        var isQuiet: Bool
+    }
 
     /// Decides the due notifications in one transaction, and claims those that are released. Includes released ones
     /// whose lease has ended without a confirm.

@@ -2,7 +2,6 @@ import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
-import RuleEngine
 
 /// Reads new inbox items for streams.
 struct InboxFeedStore: Sendable {

@@ -2,7 +2,6 @@ import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
-import RuleEngine
 
 /// The inboxes of users.
 struct InboxStore: Sendable {

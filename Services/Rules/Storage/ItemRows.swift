@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 extension PostgresTransaction {
     /// Withdraws held and gathered notifications about items that the events report as done. Locks all items of the

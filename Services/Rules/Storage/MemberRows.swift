@@ -2,8 +2,14 @@ import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
+
+/// A group of an app.
+struct GroupKey: Hashable, Comparable, Sendable {
+    var app: AppID
+    var group: String
+
+    static func < (a: GroupKey, b: GroupKey) -> Bool { (a.app.rawValue, a.group) < (b.app.rawValue, b.group) }
+}
 
 extension PostgresTransaction {
     /// Reads at most `limit` members of each group, sorted by the bytes of their user ids. A member that cannot be read

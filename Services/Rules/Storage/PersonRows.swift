@@ -2,7 +2,6 @@ import FoundationEssentials
 import Logging
 import Postgres
 import PushProtocol
-import RuleEngine
 
 extension PostgresTransaction {
     /// Reads the settings, cap histories and presence of users.

@@ -3,8 +3,6 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceConnections
 import ServiceKit
 

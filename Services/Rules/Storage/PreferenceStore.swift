@@ -1,6 +1,5 @@
 import Postgres
 import PushProtocol
-import RuleEngine
 
 /// The preferences of users.
 struct PreferenceStore: Sendable {

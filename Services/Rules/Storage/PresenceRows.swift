@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 extension PostgresTransaction {
     /// Applies the signals of events: group membership, done items, presence and reads.

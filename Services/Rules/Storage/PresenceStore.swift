@@ -1,6 +1,5 @@
 import Postgres
 import PushProtocol
-import RuleEngine
 
 /// The presence that apps report by heartbeats.
 struct PresenceStore: Sendable {

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import RuleEngine
 
 /// Receipts: users opened or dismissed notifications.
 struct ReceiptStore: Sendable {

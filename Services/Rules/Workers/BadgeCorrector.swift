@@ -4,8 +4,6 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 
@@ -16,6 +14,12 @@ import ServiceLifecycle
 struct BadgeCorrector: Service {
     /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(500)
+    /// The rule name of corrections. No rule file can use this name.
+    static let rule = "!badge"
+    /// A later correction replaces an undelivered earlier one.
+    static let collapseKey = "unread"
+    /// The time after which a correction expires.
+    static let lifetime = Duration.seconds(86_400)
 
     let service: String
     let store: BadgeStore
@@ -93,7 +97,20 @@ struct BadgeCorrector: Service {
                     DerivedID.namespace, ["badge", app.rawValue, person.user.rawValue, "\(correction.version)"]),
                 badge: use.correction(unread: correction.unread).map(Content.badge))
         }
-        return BadgeCorrection.notification(to: recipients, of: app, now: now)
+        return Self.notification(to: recipients, of: app, now: now)
+    }
+
+    /// The message that sets the badges of these recipients.
+    static func notification(
+        to recipients: [Notification.Recipient], of app: AppID, now: Timestamp
+    ) -> Notification {
+        let id = DerivedID.uuid5(DerivedID.namespace, "badges", ids: recipients.map(\.notification))
+        return Notification(
+            trace: Trace(
+                id: id, correlation: id.uuidString.lowercased(), causation: id.uuidString.lowercased(),
+                traceparent: nil),
+            app: app, rule: Self.rule, lane: .interactive, content: Content(collapseKey: Self.collapseKey),
+            expiresAt: now + Self.lifetime, recipients: recipients)
     }
 
     /// | name | kind | labels | counts |

@@ -51,9 +51,9 @@ struct DeliveryReportWorker: Service {
             var told: [DeliveryReport] = []
             for (report, answer) in zip(reports, try await bus.publish(messages)) {
                 switch answer {
-                case .confirmed: count(report, isQueueBound: true)
+                case .confirmed: count(report, heard: true)
                 // 312 NO_ROUTE: the exchange exists, and no queue is bound.
-                case .returned(312, _): count(report, isQueueBound: false)
+                case .returned(312, _): count(report, heard: false)
                 // Published again when its lease ends.
                 case .nacked: continue
                 case .returned(let code, let text) where answer.isPermanentRefusal:
@@ -87,10 +87,10 @@ struct DeliveryReportWorker: Service {
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
     /// | `heliograph_rules_reports_total` | counter | app, heard | delivery reports; `heard` is `no` if no queue is bound |
-    private func count(_ report: DeliveryReport, isQueueBound: Bool) {
+    private func count(_ report: DeliveryReport, heard: Bool) {
         Counter(
             label: "heliograph_rules_reports_total",
-            dimensions: [("app", report.app.rawValue), ("heard", isQueueBound ? "yes" : "no")]
+            dimensions: [("app", report.app.rawValue), ("heard", heard ? "yes" : "no")]
         ).increment()
     }
 }

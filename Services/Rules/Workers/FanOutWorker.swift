@@ -3,7 +3,6 @@ import FoundationEssentials
 import Logging
 import Messaging
 import PushProtocol
-import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

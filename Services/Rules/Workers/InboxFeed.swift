@@ -2,8 +2,6 @@ import FoundationEssentials
 import Logging
 import Metrics
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

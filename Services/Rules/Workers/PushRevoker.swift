@@ -4,8 +4,6 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

@@ -2,7 +2,6 @@ import FoundationEssentials
 import Logging
 import Metrics
 import PushProtocol
-import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

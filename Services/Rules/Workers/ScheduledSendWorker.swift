@@ -4,8 +4,6 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
-import RuleDryRun
-import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -7,7 +7,7 @@ internal import DequeModule
 /// window (Shared/Messaging/BrokerFacts.md §2.11).
 struct AckTracker {
     /// A settlement to send.
-    enum Acknowledgement: Hashable, Sendable {
+    enum Settlement: Hashable, Sendable {
         case ack(UInt64, multiple: Bool)
         case requeue(UInt64)
         /// The broker dead-letters the message.
@@ -41,7 +41,7 @@ struct AckTracker {
     private var stragglers: [UInt64: Arrival] = [:]
     private var base: UInt64 = 1
     private var completed = 0
-    private var returns: [Acknowledgement] = []
+    private var returns: [Settlement] = []
     /// Since when an acknowledgement is waiting to be sent.
     private var waitingSince: ContinuousClock.Instant?
 
@@ -118,7 +118,7 @@ struct AckTracker {
     /// Marks a delivery for rejection. False when it is not pending.
     mutating func reject(_ tag: UInt64) -> Bool { returnDelivery(tag, .reject(tag)) }
 
-    private mutating func returnDelivery(_ tag: UInt64, _ settlement: Acknowledgement) -> Bool {
+    private mutating func returnDelivery(_ tag: UInt64, _ settlement: Settlement) -> Bool {
         guard takeStraggler(tag) != nil || take(tag, as: .settled) else { return false }
         returns.append(settlement)
         return true
@@ -145,7 +145,7 @@ struct AckTracker {
     }
 
     /// The settlements to send now. With `all`, single acknowledgements are not delayed.
-    mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Acknowledgement] {
+    mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Settlement] {
         var settlements = returns
         returns.removeAll(keepingCapacity: true)
         acknowledgePrefix(now, into: &settlements)
@@ -161,7 +161,7 @@ struct AckTracker {
 
     /// Drops the settled prefix and acknowledges it. The tag sent must be one that the broker still has unacknowledged;
     /// otherwise it closes the channel with 406.
-    private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Acknowledgement]) {
+    private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         let mayCover = stragglers.isEmpty
         var last: (tag: UInt64, covers: Int)?
         while let slot = slots.first {
@@ -178,7 +178,7 @@ struct AckTracker {
         settlements.append(.ack(last.tag, multiple: mayCover && last.covers > 1))
     }
 
-    private mutating func acknowledgeSingly(_ now: ContinuousClock.Instant, into settlements: inout [Acknowledgement]) {
+    private mutating func acknowledgeSingly(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         for index in slots.indices {
             guard case .completed = slots[index] else { continue }
             slots[index] = .settled

@@ -43,7 +43,7 @@ extension Connection {
         try check(amqp_get_rpc_reply(state), "cancel a consumer")
     }
 
-    func send(_ settlement: AckTracker.Acknowledgement) throws(AMQPError) {
+    func send(_ settlement: AckTracker.Settlement) throws(AMQPError) {
         switch settlement {
         case .ack(let tag, let multiple):
             try check(amqp_basic_ack(state, Self.channel, tag, multiple ? 1 : 0), "acknowledge")

@@ -44,7 +44,8 @@ final class ClientCore {
         self.firstStream = firstStream
         self.logger = logger
         let backoff = ConnectBackoff(
-            interval: TimeAmount(configuration.connectInterval), backoff: configuration.connectBackoff)
+            interval: TimeAmount(configuration.connectInterval), backoff: TimeAmount(configuration.connectBackoff),
+            maximumBackoff: TimeAmount(configuration.maximumConnectBackoff))
         pool = ConnectionPool(maximum: configuration.maximumConnections, backoff: backoff)
     }
 

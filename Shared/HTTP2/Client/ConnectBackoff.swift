@@ -1,5 +1,4 @@
 import NIOCore
-import Primitives
 
 /// Limits the rate of new connections: one for each interval on average, fewer after failures.
 ///
@@ -8,7 +7,8 @@ import Primitives
 /// interval.
 struct ConnectBackoff {
     private let interval: TimeAmount
-    private let backoff: Backoff
+    private let backoff: TimeAmount
+    private let maximumBackoff: TimeAmount
     private var failures = 0
     /// The end of the current backoff.
     private var backoffEnd = NIODeadline.uptimeNanoseconds(0)
@@ -16,9 +16,10 @@ struct ConnectBackoff {
     /// The start before `lastStart`.
     private var earlierStart: NIODeadline?
 
-    init(interval: TimeAmount, backoff: Backoff) {
+    init(interval: TimeAmount, backoff: TimeAmount, maximumBackoff: TimeAmount) {
         self.interval = interval
         self.backoff = backoff
+        self.maximumBackoff = maximumBackoff
     }
 
     /// The earliest time to add a connection to working ones.
@@ -44,6 +45,8 @@ struct ConnectBackoff {
     /// senders do not reconnect together. `random` is in 0..<1.
     mutating func failed(now: NIODeadline, random: Double) {
         failures += 1
-        backoffEnd = now + TimeAmount(backoff.delay(afterFailures: failures, jitter: .equal, random: random))
+        let doubled = Double(backoff.nanoseconds) * Double(1 << min(failures - 1, 30))
+        let whole = min(doubled, Double(maximumBackoff.nanoseconds))
+        backoffEnd = now + .nanoseconds(Int64(whole / 2 + whole / 2 * random))
     }
 }

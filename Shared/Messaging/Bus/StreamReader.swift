@@ -9,7 +9,7 @@ internal import Synchronization
 /// Reads a stream from its oldest message to its end, then follows it, also after reconnects. Resumes by offset, so an
 /// interruption loses no message. A message that is delivered twice is applied twice.
 ///
-/// The reader finds the end with marks: it publishes a marker message (`StreamName`) and reads until it receives it.
+/// The reader finds the end with marks: it publishes a marker message (``StreamName``) and reads until it receives it.
 /// It publishes one at each attachment, every few seconds until the first is read, and every few minutes later. A
 /// missing mark shows that the stream no longer delivers.
 ///

@@ -33,10 +33,17 @@ package final class Outbound: Sendable {
     package convenience init<Message: WireMessage>(
         _ message: Message, to exchange: ExchangeName, routingKey: String
     ) throws(WireError) {
+        if let content = message.nestedContent, content.depth >= WireCoding.maximumDepth {
+            throw .tooDeep(limit: WireCoding.maximumDepth)
+        }
+        let body = try message.wireBody()
+        guard body.count <= WireCoding.maximumBodySize else {
+            throw .tooLarge(bytes: body.count, limit: WireCoding.maximumBodySize)
+        }
         self.init(
             exchange: exchange, routingKey: routingKey, messageID: Hexadecimal.text(of: message.trace.id),
             type: Message.messageType, correlationID: message.trace.correlation,
-            traceparent: message.trace.traceparent, body: try message.boundedWireBody())
+            traceparent: message.trace.traceparent, body: body)
     }
 }
 

@@ -1,6 +1,5 @@
 internal import AMQP
 internal import Logging
-internal import Primitives
 internal import PushProtocol
 internal import Synchronization
 

@@ -1,5 +1,4 @@
 internal import Logging
-internal import Primitives
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -45,7 +44,7 @@ extension PostgresPool {
             }
         case .close(let connection): await connection.close()
         case .retry(let failures):
-            let delay = Backoff.reconnecting.delay(afterFailures: failures, jitter: .equal, random: randomness())
+            let delay = RetryBackoff.reconnecting.delay(afterFailures: failures, randomness: randomness())
             // Cancelled only after the pool has finished.
             try? await Task.sleep(for: delay)
             apply { $0.retryDue() }

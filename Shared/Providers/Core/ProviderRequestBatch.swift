@@ -29,7 +29,7 @@ package struct ProviderRequestBatch: Sendable {
     package struct RequestEntry: Sendable {
         /// The index of its template.
         package let template: Int
-        /// The body as first written; see `body(of:at:)`.
+        /// The body as first written; see ``ProviderRequestBatch/body(of:at:)``.
         package let body: [UInt8]
         /// The index of its first value in `ends`.
         fileprivate let firstValue: Int

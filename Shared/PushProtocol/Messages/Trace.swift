@@ -60,20 +60,6 @@ package protocol WireMessage: Codable, Sendable {
 extension WireMessage {
     package static func fastDecoded(_ body: [UInt8]) -> Self? { nil }
     package var nestedContent: Content? { nil }
-
-    /// Encodes the message.
-    ///
-    /// - Throws: `WireError.tooLarge` or `.tooDeep` for a body that the next stage would refuse.
-    package func boundedWireBody() throws(WireError) -> [UInt8] {
-        if let content = nestedContent, content.depth >= WireCoding.maximumDepth {
-            throw .tooDeep(limit: WireCoding.maximumDepth)
-        }
-        let body = try wireBody()
-        guard body.count <= WireCoding.maximumBodySize else {
-            throw .tooLarge(bytes: body.count, limit: WireCoding.maximumBodySize)
-        }
-        return body
-    }
     package func fastEncoded() -> [UInt8]? { nil }
 
     /// The encoded message: `{"type":…,"version":…,"trace":{…},…}`.

@@ -1,5 +1,4 @@
 package import PushProtocol
-internal import Primitives
 
 /// Decides when to retry a target, and when to give up.
 ///
@@ -55,7 +54,8 @@ package struct RetryPolicy: Hashable, Sendable {
 
     private func level(floor: Duration, attempt: Int) -> RetryLevel {
         let start = max(base, min(floor, .seconds(60)))
-        return RetryLevel(atLeast: max(floor, Backoff(base: start, cap: cap).ceiling(afterFailures: attempt)))
+        let doublings = min(max(attempt, 1) - 1, 20)
+        return RetryLevel(atLeast: max(floor, min(cap, start * (1 << doublings))))
     }
 
     /// Whether the delays of `attempts` attempts sum up to the horizon. Time on a paused route does not count.

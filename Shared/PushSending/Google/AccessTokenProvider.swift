@@ -3,8 +3,7 @@ import PushProtocol
 /// Obtains access tokens for one service account.
 package struct AccessTokenProvider: Sendable {
     /// `POST`s a form and returns status and body.
-    package typealias TokenRequest =
-        @Sendable (_ url: String, _ form: [UInt8]) async throws(CredentialError) -> (Int, [UInt8])
+    package typealias Call = @Sendable (_ url: String, _ form: [UInt8]) async throws(CredentialError) -> (Int, [UInt8])
 
     /// Returns the account at each grant, so that the next token uses a rotated key.
     package typealias Account = @Sendable () throws(CredentialError) -> ServiceAccount
@@ -16,11 +15,11 @@ package struct AccessTokenProvider: Sendable {
     package let project: String
     /// The token endpoint; `nil` for the account's `token_uri`.
     package let tokenURL: String?
-    package let call: TokenRequest
+    package let call: Call
 
     /// Uses `account` instead of reading `keyFile`.
     package init(
-        keyFile: String, project: String, tokenURL: String?, account: @escaping Account, call: @escaping TokenRequest
+        keyFile: String, project: String, tokenURL: String?, account: @escaping Account, call: @escaping Call
     ) {
         self.keyFile = keyFile
         self.account = account
@@ -30,7 +29,7 @@ package struct AccessTokenProvider: Sendable {
     }
 
     /// Reads `keyFile` at each grant.
-    package init(keyFile: String, project: String, tokenURL: String?, call: @escaping TokenRequest) {
+    package init(keyFile: String, project: String, tokenURL: String?, call: @escaping Call) {
         self.init(
             keyFile: keyFile, project: project, tokenURL: tokenURL,
             account: { () throws(CredentialError) in try ServiceAccount.load(path: keyFile) }, call: call)

@@ -19,7 +19,7 @@ import TestSupport
     {
         var tracker = AckTracker()
         try tracker.delivered(1, bytes: 10, now: start)
-        var sent: [AckTracker.Acknowledgement] = []
+        var sent: [AckTracker.Settlement] = []
         for tag in UInt64(2)...50_000 {
             try tracker.delivered(tag, now: start)
             #expect(tracker.acknowledge(tag, now: start) == true)
@@ -127,7 +127,7 @@ import TestSupport
         var pendingTags: [UInt64] = []
         var last: UInt64 = 0
         var now = start
-        func carryOut(_ settlements: [AckTracker.Acknowledgement]) throws {
+        func carryOut(_ settlements: [AckTracker.Settlement]) throws {
             for settlement in settlements {
                 switch settlement {
                 case .ack(let tag, multiple: true):

@@ -1,6 +1,5 @@
 import Foundation
 import Logging
-import Primitives
 import TestSupport
 
 @testable import AMQP
@@ -14,8 +13,7 @@ enum RealBroker {
         through proxy: FaultProxy? = nil, name: String = "amqp-tests", heartbeat: Duration = .seconds(20)
     ) throws -> AMQPConfiguration {
         var configuration = try AMQPConfiguration(url: url(through: proxy), connectionName: name, heartbeat: heartbeat)
-        configuration.backoff = Backoff(base: .milliseconds(10), cap: .milliseconds(100))
-        configuration.random = { 0.5 }
+        configuration.backoff = BackoffPolicy(base: .milliseconds(10), cap: .milliseconds(100), random: { 0.5 })
         return configuration
     }
 

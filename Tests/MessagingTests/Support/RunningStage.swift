@@ -1,7 +1,6 @@
 import AMQP
 import Logging
 import Messaging
-import Primitives
 import PushProtocol
 import ServiceLifecycle
 import TestSupport

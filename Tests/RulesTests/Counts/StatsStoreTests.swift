@@ -5,8 +5,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// The statistics of each rule, counted from the service's own tables.

@@ -3,9 +3,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleDryRun
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Compares the decisions of the dry run with those of the service for random rule files, users and events.
@@ -27,7 +24,7 @@ import TestSupport
         dryRun.advance(to: Self.end)
         var result = ScenarioResult()
         for prediction in dryRun.predictions {
-            if prediction.rule != BadgeCorrection.rule {
+            if prediction.rule != BadgeCorrector.rule {
                 result.decisions.append(
                     "\(RFC3339.string(from: prediction.at.date)) \(prediction.event) \(prediction.rule) \(prediction.user) \(prediction.decision.readableText)"
                 )

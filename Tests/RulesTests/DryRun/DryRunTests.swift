@@ -2,8 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleDryRun
-@testable import RuleLanguage
 @testable import Rules
 
 /// The dry run: `rules check`, `preview` and `diff`.

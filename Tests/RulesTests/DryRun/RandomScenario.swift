@@ -2,8 +2,6 @@ import Foundation
 import PushProtocol
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// A random rule file of one app, its users, and their events of 36 hours. The same seed makes the same scenario.

@@ -6,8 +6,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// The result of one app as text, so that two runs can be compared.
@@ -115,7 +113,7 @@ struct ServedScenarios {
             guard let badge = use.correction(unread: one.unread).map(Content.badge) else { continue }
             let recipient = Notification.Recipient(user: one.person.user, notification: UUID(), badge: badge)
             try results[one.person.app.rawValue, default: ScenarioResult()].push(
-                BadgeCorrection.notification(to: [recipient], of: one.person.app, now: now), at: now)
+                BadgeCorrector.notification(to: [recipient], of: one.person.app, now: now), at: now)
         }
         try await store.forget(taken)
     }

@@ -9,7 +9,6 @@ import Synchronization
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The clock that processes share through the database.
@@ -93,8 +92,7 @@ import TestSupport
 
     /// Registry files that may use the local clock: two compare an expiration, one dates a report.
     private static let exempt = [
-        "Service/Handlers/NotificationHandler.swift", "Service/Workers/CampaignSteps.swift",
-        "Service/Workers/RegistrationCounts.swift",
+        "Handlers/NotificationHandler.swift", "Workers/CampaignSteps.swift", "Workers/RegistrationCounts.swift",
     ]
 
     @Test(arguments: [("Rules", 120), ("Feedback", 15), ("TokenRegistry", 45)])

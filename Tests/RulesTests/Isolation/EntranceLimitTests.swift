@@ -6,8 +6,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// The deepest and longest accepted events can be stored, read and published.

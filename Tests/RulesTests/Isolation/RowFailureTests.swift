@@ -6,8 +6,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Rows that fail when handled, and settings that cannot be read.

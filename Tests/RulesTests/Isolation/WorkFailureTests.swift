@@ -7,8 +7,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Rows whose statements fail, and rows whose message the broker permanently refuses.

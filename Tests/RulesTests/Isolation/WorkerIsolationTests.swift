@@ -7,8 +7,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// One bad row of one app among good rows of another: the good rows are handled, and the bad row is marked dead.

@@ -7,8 +7,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// Badge corrections after items were read over HTTP, by a receipt or by an event.
@@ -70,7 +68,7 @@ import TestSupport
             let ids = try await http.inbox()
             func read(_ id: String) async throws {
                 #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [.string(id)]]).status == 200)
-                http.clock.advance(BadgeCorrection.pause)
+                http.clock.advance(BadgeStore.pause)
             }
             try await read(ids[0])
             let store = BadgeStore(pool: http.pool)
@@ -89,7 +87,7 @@ import TestSupport
         try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
             _ = try await http.fixture.handleEvent("a")
             #expect(try await http.send(.post, "/v1/inbox/read", ["all": true]).status == 200)
-            http.clock.advance(BadgeCorrection.pause)
+            http.clock.advance(BadgeStore.pause)
             let bus = InMemoryBus(apps: [RulesHTTP.app])
             bus.loseConnection()
             bus.close()
@@ -110,7 +108,7 @@ import TestSupport
                 let ids = try await http.inbox()
                 for (id, expected) in zip(ids, expected) {
                     #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [.string(id)]]).status == 200)
-                    http.clock.advance(BadgeCorrection.pause)
+                    http.clock.advance(BadgeStore.pause)
                     #expect(try await Self.corrections(http) == expected)
                 }
                 #expect(try await RulesDatabase.count("rules.badge", http.pool) == 0)
@@ -163,7 +161,7 @@ import TestSupport
             // One user has read the old items, the other none.
             let read = JSONValue.string(try await notification("a", "1").uuidString.lowercased())
             #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [read]]).status == 200)
-            http.clock.advance(BadgeCorrection.pause)
+            http.clock.advance(BadgeStore.pause)
             #expect(try await Self.corrections(http) == ["1 2"])
             try await age("a", ["1", "2"])
             #expect(try await RulesDatabase.count("rules.inbox", http.pool) == 4)
@@ -179,7 +177,7 @@ import TestSupport
             #expect(try await http.unread(user: "2") == 0)
             _ = try await http.fixture.handleEvent("d", users: "[2]")
             #expect(try await http.send(.post, "/v1/inbox/read", ["all": true], user: "2").status == 200)
-            http.clock.advance(BadgeCorrection.pause)
+            http.clock.advance(BadgeStore.pause)
             #expect(try await Self.corrections(http) == ["2 0"])
             http.clock.advance(.seconds(86_400))
             #expect(try await Self.corrections(http) == [])

@@ -3,7 +3,6 @@ import NIOCore
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// The connection limits of a server, on real sockets.

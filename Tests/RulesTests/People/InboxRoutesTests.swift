@@ -5,7 +5,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// `/v1/inbox` over HTTP.

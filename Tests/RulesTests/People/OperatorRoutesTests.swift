@@ -6,8 +6,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// `/v1/operator` over HTTP.

@@ -3,8 +3,6 @@ import Postgres
 import PushProtocol
 import Testing
 
-@testable import RuleEngine
-@testable import RuleLanguage
 @testable import Rules
 
 /// `/v1/preferences` over HTTP.

@@ -7,7 +7,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// A preference that is switched off, or a mute that is set, after the decision and before the delivery.

@@ -10,7 +10,6 @@ import Testing
 import TestSupport
 import Yams
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// `openapi.yaml` and the router list the same routes. Schemathesis checks the responses.

@@ -8,7 +8,6 @@ import ServiceLifecycle
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// `/v1/inbox/stream` on a socket.

@@ -2,8 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleDryRun
-@testable import RuleLanguage
 @testable import Rules
 
 /// A week of a product in the dry run, as text that a person can review: every signal, decision, push and inbox entry.

@@ -1,6 +1,5 @@
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Every change of a shipped rule file fails a test.

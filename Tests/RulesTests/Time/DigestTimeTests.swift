@@ -2,7 +2,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct DigestTimeTests {

@@ -3,7 +3,6 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import RuleLanguage
 @testable import Rules
 
 @Suite struct QuietHoursTests {

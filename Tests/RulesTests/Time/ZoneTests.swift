@@ -2,7 +2,6 @@ import Foundation
 import PushProtocol
 import Testing
 
-@testable import RuleLanguage
 @testable import Rules
 
 /// Every zone of the tz database, and its offset changes.

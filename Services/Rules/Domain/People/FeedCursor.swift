@@ -1,7 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// A position in the inbox feed, which is ordered by transaction id. Later entries never sort before an earlier one.
 struct FeedCursor: Hashable, Sendable {

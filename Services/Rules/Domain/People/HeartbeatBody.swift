@@ -1,5 +1,4 @@
 import PushProtocol
-import RuleLanguage
 
 /// The body of `PUT /v1/presence/{device}`: the app is open on this device.
 ///

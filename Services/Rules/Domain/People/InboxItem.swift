@@ -1,6 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
 
 /// One notification in a recipient's inbox.
 struct InboxItem: Sendable {

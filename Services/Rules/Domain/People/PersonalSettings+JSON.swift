@@ -1,7 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 // The JSON of preferences in the HTTP API. Times are in RFC 3339; the table `rules.person` has milliseconds.
 
@@ -79,7 +77,7 @@ extension PersonalSettings {
 extension PersonalSettings.Mute {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
         let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: ["muted", "until"])
-        self.init(isMuted: try members.flag("muted") ?? true)
+        isMuted = try members.flag("muted") ?? true
         guard let value = members["until"] else { return }
         guard let until = value.string.flatMap(RFC3339.date(from:)) else {
             throw .invalid(path: "\(path).until", problem: "expected a time (RFC 3339), such as 2026-03-29T08:00:00Z")
@@ -98,7 +96,7 @@ extension QuietHours {
     fileprivate init(_ value: JSONValue) throws(WireError) {
         let members = try JSONObjectReader(
             value, at: "quiet_hours", prefix: "quiet_hours.", known: ["days", "start", "end"])
-        var days = Set(Weekday.allCases)
+        days = Set(Weekday.allCases)
         if let value = members["days"] {
             let words = value.array?.map { $0.string.flatMap(Weekday.init(rawValue:)) } ?? []
             days = Set(words.compactMap(\.self))
@@ -113,7 +111,8 @@ extension QuietHours {
         guard let end = try PersonalSettings.time(members, "end", at: "quiet_hours.end") else {
             throw .missing(path: "quiet_hours.end")
         }
-        self.init(days: days, start: start, end: end)
+        self.start = start
+        self.end = end
     }
 
     fileprivate var json: JSONValue {

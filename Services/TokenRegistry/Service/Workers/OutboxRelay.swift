@@ -103,9 +103,9 @@ struct OutboxRelay: Service {
         }
         for (announcement, answer) in zip(announcements, answers) {
             switch answer {
-            case .confirmed: count(announcement.event, isQueueBound: true)
+            case .confirmed: count(announcement.event, heard: true)
             // 312 NO_ROUTE: the exchange exists, but no queue is bound.
-            case .returned(312, _): count(announcement.event, isQueueBound: false)
+            case .returned(312, _): count(announcement.event, heard: false)
             case .nacked: continue
             case .returned(let code, let text) where answer.isPermanentRefusal:
                 published.dead.append(.init(announcement, "\(code) \(text)"))
@@ -137,10 +137,10 @@ struct OutboxRelay: Service {
     /// |---|---|---|---|
     /// | `heliograph_registry_events_waiting_seconds` | gauge | | age of the oldest unpublished device event |
     /// | `heliograph_registry_events_total` | counter | event, heard | published device events; `heard` is `no` if no queue was bound |
-    private func count(_ event: DeviceEvent, isQueueBound: Bool) {
+    private func count(_ event: DeviceEvent, heard: Bool) {
         Counter(
             label: "heliograph_registry_events_total",
-            dimensions: [("event", event.change.rawValue), ("heard", isQueueBound ? "yes" : "no")]
+            dimensions: [("event", event.change.rawValue), ("heard", heard ? "yes" : "no")]
         ).increment()
     }
 }

@@ -1,6 +1,6 @@
 package import FoundationEssentials
-package import PushProtocol
 import Postgres
+package import PushProtocol
 
 extension CampaignStore {
     /// Ranges of a campaign. Several processes share them, and one range uses the time another waits for the broker.

@@ -1,5 +1,5 @@
-package import Postgres
 import FoundationEssentials
+package import Postgres
 import PushProtocol
 
 extension CampaignStore {

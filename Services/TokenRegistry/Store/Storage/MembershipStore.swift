@@ -1,6 +1,6 @@
+import FoundationEssentials
 package import Postgres
 package import PushProtocol
-import FoundationEssentials
 
 /// Stores the members of topics and tags. The change with the latest time wins.
 package struct MembershipStore: Sendable {

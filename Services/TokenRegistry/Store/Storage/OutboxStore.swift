@@ -1,7 +1,7 @@
-package import Postgres
-package import PushProtocol
 import FoundationEssentials
 import Messaging
+package import Postgres
+package import PushProtocol
 
 /// The outbox: device events that are not published yet.
 package struct OutboxStore: Sendable {

@@ -1,6 +1,6 @@
+import FoundationEssentials
 package import Postgres
 package import PushProtocol
-import FoundationEssentials
 
 /// Counts registrations one primary-key range at a time, so that statements stay short in large tables.
 package struct RegistrationCountStore: Sendable {

@@ -1,7 +1,7 @@
 package import FoundationEssentials
-package import PushProtocol
 import Metrics
 import Postgres
+package import PushProtocol
 
 // Stored as text. Table constraints hold the values, so decoding fails only with a schema newer than this build.
 extension AppID: PostgresValue {}

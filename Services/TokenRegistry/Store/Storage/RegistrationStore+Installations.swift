@@ -1,6 +1,6 @@
+import FoundationEssentials
 package import Postgres
 package import PushProtocol
-import FoundationEssentials
 
 extension RegistrationStore {
     /// Replaces an installation's registrations in one transaction. Registers the requests as ``register(_:)`` does,

@@ -1,6 +1,6 @@
 package import FoundationEssentials
-package import PushProtocol
 import Postgres
+package import PushProtocol
 import TokenEncryption
 
 extension RegistrationStore {

@@ -1,5 +1,5 @@
-package import Postgres
 import FoundationEssentials
+package import Postgres
 import PushProtocol
 
 /// The registration table. Operations run one statement for a whole batch, or several in one transaction. Triggers on

@@ -1,7 +1,7 @@
+import FoundationEssentials
 package import Logging
 package import Postgres
 package import PushProtocol
-import FoundationEssentials
 
 /// Walks through the table in small primary-key ranges, ends stale registrations, and deletes old ended ones and
 /// tombstones. So no column that changes at each app launch needs an index, and its updates stay heap-only

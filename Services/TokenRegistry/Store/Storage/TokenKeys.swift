@@ -1,10 +1,10 @@
-package import Logging
-package import ServiceKit
-package import TokenEncryption
 import Foundation
+package import Logging
 import Metrics
 import PushProtocol
+package import ServiceKit
 import Synchronization
+package import TokenEncryption
 
 /// The keys of `REGISTRY_TOKEN_KEYS_FILE`. ``TokenRewriter`` rereads the file every few seconds; a token with an
 /// unknown key rereads it at once, at most once a second.

@@ -1,6 +1,6 @@
+import FoundationEssentials
 package import Logging
 package import Postgres
-import FoundationEssentials
 import PushProtocol
 import TokenEncryption
 

@@ -1,0 +1,151 @@
+import FoundationEssentials
+import PushProtocol
+
+/// An item of an app: the subject of notifications.
+struct ItemKey: Hashable, Comparable, Sendable {
+    var app: AppID
+    var item: String
+
+    static func < (a: ItemKey, b: ItemKey) -> Bool { (a.app.rawValue, a.item) < (b.app.rawValue, b.item) }
+}
+
+/// The stored state of items when events about them are decided.
+struct ItemState: Sendable {
+    /// Events up to this time about the item are obsolete.
+    var done: [ItemKey: Timestamp] = [:]
+    /// The event time of each waiting notification.
+    var waiting: [Slot: Timestamp] = [:]
+
+    /// An item, rule and user. At most one notification can wait for each.
+    struct Slot: Hashable, Sendable {
+        var item: ItemKey
+        var rule: String
+        var user: UserID
+    }
+}
+
+extension EventCase {
+    /// Users whose caps or dedupe keys the decision can change. Only their rows are locked.
+    var charged: [PersonKey] {
+        pendingNotifications.filter { pending in
+            pending.isUserVisible
+                && (pending.policy.isCapped || defaults.isCritical(pending.policy) || pending.terms.dedupe != nil)
+        }.flatMap(people)
+    }
+
+    /// Users whose settings the decision needs.
+    var asked: [PersonKey] { pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people) }
+
+    /// Users whose presence the decision needs.
+    var watched: [PersonKey] {
+        pendingNotifications.filter { $0.isUserVisible && $0.policy.presence != .ignored }.flatMap(people)
+    }
+
+    /// Users whose badge is their number of unread inbox items.
+    var counted: [PersonKey] { pendingNotifications.filter(\.countsUnread).flatMap(people) }
+
+    /// The items of the notifications.
+    var items: [ItemKey] { pendingNotifications.compactMap(\.item) }
+
+    private func people(_ pending: PendingNotification) -> [PersonKey] {
+        pending.recipients.map { PersonKey(app: pending.rendered.app, user: $0.user) }
+    }
+
+    /// Decides all notifications in the order of the rules, and updates the users' cap histories and dedupe keys.
+    func decide(_ people: inout [PersonKey: Person], _ itemState: ItemState, now: Timestamp) -> [DecisionRecord] {
+        let engine = DecisionEngine(defaults: defaults, now: now)
+        return pendingNotifications.flatMap { pending in
+            if let decided = pending.announcement(record) { return [decided] }
+            let input = pending.input(now: now)
+            return pending.recipients.map { recipient in
+                let key = PersonKey(app: pending.rendered.app, user: recipient.user)
+                let decision =
+                    pending.earlyDecision(for: key, people, itemState, engine, occurredAt: record.occurredAt)
+                    ?? engine.decide(input, &people[key, default: Person()])
+                return DecisionRecord(
+                    notification: recipient.notification, step: 0, event: record.key, rule: pending.rendered.rule,
+                    person: key, decision: decision, ruleSet: record.ruleSet)
+            }
+        }
+    }
+}
+
+extension EventCase.PendingNotification {
+    var item: ItemKey? { terms.item.map { ItemKey(app: rendered.app, item: $0) } }
+
+    /// Returns the scheduled time for a user; `nil` if the notification has no schedule.
+    func due(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
+        terms.plan?.dueAt(in: person.settings.zone ?? defaults.zone)
+    }
+
+    /// Returns the time after which a user no longer gets the notification; `nil` if there is none.
+    func end(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
+        [terms.plan?.endsAt(in: person.settings.zone ?? defaults.zone), rendered.expiresAt].compactMap(\.self).min()
+    }
+
+    /// Returns the one decision on an audience or a broadcast; `nil` for other notifications.
+    ///
+    /// Users' settings do not apply, because rules do not know the users.
+    fileprivate func announcement(_ record: EventRecord) -> DecisionRecord? {
+        let announced: (id: UUID, decisionLabel: String, reason: RuleDecision.Cause)? =
+            audience.map { ($0.campaign, $0.members.decisionLabel, .audience) }
+            ?? broadcast.map { ($0.notification, $0.destination.decisionLabel, .broadcast) }
+        // A label for operators. No user has this id.
+        guard let announced, let name = UserID(rawValue: announced.decisionLabel.excerpt(200)) else { return nil }
+        return DecisionRecord(
+            notification: announced.id, step: 0, event: record.key, rule: rendered.rule,
+            person: PersonKey(app: rendered.app, user: name),
+            decision: RuleDecision(answer: .push, reason: announced.reason),
+            ruleSet: record.ruleSet)
+    }
+
+    /// Decides by the item's state and the schedule, before the user's settings; `nil` if neither applies.
+    fileprivate func earlyDecision(
+        for key: PersonKey, _ people: [PersonKey: Person], _ itemState: ItemState, _ engine: DecisionEngine,
+        occurredAt: Timestamp
+    ) -> RuleDecision? {
+        if let item {
+            if let done = itemState.done[item], done >= occurredAt { return RuleDecision(answer: .drop, reason: .done) }
+            let slot = ItemState.Slot(item: item, rule: rendered.rule, user: key.user)
+            if let other = itemState.waiting[slot], other > occurredAt {
+                return RuleDecision(answer: .drop, reason: .replaced)
+            }
+        }
+        guard terms.plan != nil else { return nil }
+        let person = people[key] ?? Person()
+        guard let due = due(for: person, engine.defaults) else { return nil }
+        if let end = end(for: person, engine.defaults), end <= engine.now {
+            return RuleDecision(answer: .drop, reason: .tooLate)
+        }
+        guard due > engine.now else { return nil }
+        return policy.digestsAll
+            ? RuleDecision(answer: .digest, reason: .gathered)
+            : RuleDecision(answer: .hold(until: due), reason: .scheduled)
+    }
+
+    fileprivate func input(now: Timestamp) -> DecisionInput {
+        DecisionInput(
+            policy: policy, isUserVisible: isUserVisible, mutes: rendered.mutes, thread: rendered.content.thread,
+            expiresAt: rendered.expiresAt, since: now, dedupe: terms.dedupe, isSendable: rendered.isSendable)
+    }
+}
+
+extension Audience.Members {
+    /// The label in stored decisions.
+    var decisionLabel: String {
+        switch self {
+        case .everyone: "(everyone)"
+        case .group(.topic(let name)): "(topic \(name.rawValue))"
+        case .group(.tag(let name)): "(tag \(name.rawValue))"
+        case .users: "(a list of users)"
+        }
+    }
+}
+
+extension Rule.Policy {
+    var isCapped: Bool { !caps.isEmpty }
+}
+
+extension AppDefaults {
+    func isCritical(_ policy: Rule.Policy) -> Bool { policy.type.flatMap { types[$0]?.isCritical } ?? false }
+}

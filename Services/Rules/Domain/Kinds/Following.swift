@@ -1,0 +1,43 @@
+import FoundationEssentials
+import PushProtocol
+
+extension Rule {
+    /// The followers of a topic or broadcast channel at a provider. Only the provider knows them.
+    struct Following: Hashable, Sendable {
+        enum What: String, Hashable, Sendable, CaseIterable {
+            case channel
+            case topic = "fcm-topic"
+            case condition = "fcm-condition"
+        }
+        var what: What
+        var name: Template
+        /// For a channel: the environment in which it was created.
+        var environment: ProviderEnvironment = .production
+    }
+
+    /// Returns the destination for one event; `nil` if the rule has none.
+    func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Destination? {
+        guard let following else { return nil }
+        let place = "to.\(following.what.rawValue)"
+        func named<Name: ValidatedString>(_ type: Name.Type) throws(PlacedProblem) -> Name {
+            try following.name.render(
+                scope, place: place, "the name", expected: Name.rule, as: Name.init(rawValue:))
+        }
+        switch following.what {
+        case .channel: return .channel(try named(ChannelID.self), following.environment)
+        case .topic: return .topic(try named(FCMTopic.self))
+        case .condition: return .condition(try named(FCMCondition.self))
+        }
+    }
+}
+
+extension Broadcast.Destination {
+    /// The label in stored decisions.
+    var decisionLabel: String {
+        switch self {
+        case .channel(let channel, let environment): "(channel \(channel) of \(environment.rawValue))"
+        case .topic(let topic): "(FCM topic \(topic))"
+        case .condition(let condition): "(FCM condition \(condition))"
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import PushProtocol
+
+/// Renders one rule's text about one event in each recipient's language and time zone.
+struct RecipientLocalizer: Hashable, Sendable {
+    private let rule: Rule
+    private let scope: Scope
+    private let defaults: AppDefaults
+    private let needsZone: Bool
+
+    /// - Returns: `nil` if all recipients get the same text.
+    init?(_ rule: Rule, _ scope: Scope, defaults: AppDefaults) {
+        needsZone = rule.say.tags.contains { $0.filters.contains(where: \.needsZone) }
+        guard needsZone || !rule.say.translations.isEmpty else { return nil }
+        self.rule = rule
+        self.scope = scope
+        self.defaults = defaults
+    }
+
+    /// Returns the user's language and time zone. Users who get the same text have the same value.
+    func localization(for settings: PersonalSettings) -> Localization {
+        Localization(
+            language: defaults.language(for: settings, among: rule.say.translations.keys, exactly: needsZone),
+            zone: needsZone ? settings.zone ?? defaults.zone : .utc)
+    }
+
+    func renderedText(_ localization: Localization) throws(PlacedProblem) -> RenderedText {
+        var scope = scope
+        scope.localization = localization
+        return try rule.renderedText(scope, defaults: defaults.language)
+    }
+
+    /// Renders every translation, so a missing variable is reported before anything is sent.
+    func check() throws(PlacedProblem) {
+        for language in rule.say.translations.keys {
+            _ = try renderedText(Localization(language: language, zone: defaults.zone))
+        }
+    }
+}
+
+extension AppDefaults {
+    /// The language and time zone of texts that are not for a specific user.
+    var localization: Localization { Localization(language: language, zone: zone) }
+
+    /// Returns the user's preferred language if a text in it exists, and the file's language otherwise.
+    ///
+    /// - Parameter exactly: whether to keep the user's region, which determines date formats.
+    func language(
+        for settings: PersonalSettings, among translations: some Collection<Language>, exactly: Bool
+    ) -> Language {
+        guard let preferred = settings.language, let chosen = preferred.choice(of: Array(translations) + [language])
+        else {
+            return language
+        }
+        return exactly ? preferred : chosen
+    }
+}

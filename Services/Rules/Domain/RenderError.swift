@@ -1,0 +1,41 @@
+/// An event does not have the values that a matching rule needs.
+///
+/// Permanent: the event is dead-lettered with the path, and none of its notifications is sent.
+struct RenderError: Error, Hashable, Sendable {
+    /// The rule's name.
+    var rule: String
+    /// The path in the rule: `say.body`, `to.users`.
+    var place: String
+    var problem: Problem
+
+    enum Problem: Hashable, Sendable {
+        /// The event has no value at this dotted path.
+        case missing(path: String)
+        /// The event has `null` at the path, and the rule needs a value.
+        case null(path: String)
+        /// The event's value at the path is not `expected`.
+        case unsuitable(path: String, expected: String)
+
+        /// The dotted path in the event's data.
+        var path: String {
+            switch self {
+            case .missing(let path), .null(let path), .unsuitable(let path, _): path
+            }
+        }
+    }
+}
+
+extension RenderError: CustomStringConvertible {
+    /// Contains paths, never values, because values can be personal data.
+    var description: String { "rule \(rule), \(place): \(problem)" }
+}
+
+extension RenderError.Problem: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .missing(let path): "\(path) is missing from the event"
+        case .null(let path): "\(path) is null in the event"
+        case .unsuitable(let path, let expected): "\(path) is not \(expected)"
+        }
+    }
+}

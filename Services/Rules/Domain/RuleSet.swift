@@ -1,0 +1,149 @@
+import FoundationEssentials
+import PushProtocol
+
+/// One app's rule file: validated and immutable.
+struct RuleSet: Sendable {
+    let app: AppID
+    /// Derived from the file's text: equal texts have equal versions in all processes.
+    let version: UUID
+    /// The event types of the app, including types without a rule.
+    let events: Set<String>
+    /// The settings for all rules.
+    let defaults: AppDefaults
+    let rules: [Rule]
+    /// How events report presence, reads and completed items.
+    let signals: [SignalSource]
+    /// How events change groups.
+    let memberships: [MembershipSource]
+    /// The rules by event type, in the order of the file.
+    private let rulesByEvent: [String: (rules: [Rule], index: RuleIndex)]
+    private let positions: [String: Int]
+
+    init(
+        app: AppID, version: UUID, events: Set<String>, defaults: AppDefaults = AppDefaults(), rules: [Rule],
+        signals: [SignalSource] = [], memberships: [MembershipSource] = []
+    ) {
+        self.app = app
+        self.version = version
+        self.events = events
+        self.defaults = defaults
+        self.rules = rules
+        self.signals = signals
+        self.memberships = memberships
+        positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
+        var rulesByEvent: [String: [Rule]] = [:]
+        for rule in rules {
+            for event in rule.when.events { rulesByEvent[event, default: []].append(rule) }
+        }
+        self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
+    }
+
+    /// Returns the rules that match an event.
+    func rules(for event: DomainEvent) -> [Rule] { candidates(for: event).filter { $0.when.holds(event) } }
+
+    /// Returns the rules whose patterns must be evaluated for an event.
+    ///
+    /// Rules for other event types or other indexed values have no cost.
+    func candidates(for event: DomainEvent) -> [Rule] {
+        guard let (rules, index) = rulesByEvent[event.type] else { return [] }
+        return index.candidates(for: event).map { rules[$0] }
+    }
+
+    /// Returns the rule with this name; `nil` if the file no longer has it.
+    func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } }
+
+    /// Returns the signals of an event.
+    func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {
+        guard !signals.isEmpty || !memberships.isEmpty else { return [] }
+        let scope = Scope(event: event)
+        var found: [Signal] = []
+        for source in signals { if let signal = try source.signal(event, scope) { found.append(signal) } }
+        for source in memberships { if let signal = try source.signal(event, scope) { found.append(signal) } }
+        return found
+    }
+
+    /// Returns one draft for each rule that matches the event and has recipients.
+    ///
+    /// Pure: the same event and rules give the same drafts. If one matching rule cannot be rendered, there are no
+    /// drafts, so the whole event can be replayed after a fix.
+    ///
+    /// - Parameter now: the time of an event without a `time`.
+    func evaluate(
+        _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0)
+    ) throws(RenderError) -> [NotificationDraft] {
+        var drafts: [NotificationDraft] = []
+        let scope = scope(of: event, now: now)
+        for rule in rules(for: event) {
+            do {
+                let draft = try rule.draft(scope, defaults)
+                if draft.hasRecipients { drafts.append(draft) }
+            } catch {
+                throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
+            }
+        }
+        return drafts
+    }
+
+    /// Returns one rule's draft; `nil` if the rule is gone, does not match or has no recipients.
+    func evaluate(
+        _ event: DomainEvent, by name: String, now: Timestamp
+    ) throws(PlacedProblem) -> NotificationDraft? {
+        guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
+            return nil
+        }
+        let draft = try rule.draft(scope(of: event, now: now), defaults)
+        return draft.hasRecipients ? draft : nil
+    }
+
+    private func scope(of event: DomainEvent, now: Timestamp) -> Scope {
+        var scope = Scope(event: event, localization: defaults.localization)
+        if event.time == nil { scope.moment = now }
+        return scope
+    }
+}
+
+extension Rule {
+    /// Renders the rule for one event and finds its recipients.
+    fileprivate func draft(_ scope: Scope, _ defaults: AppDefaults) throws(PlacedProblem) -> NotificationDraft {
+        var draft = NotificationDraft(
+            rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
+            delivery: how.delivery, countsUnread: how.countsUnread, isUserVisible: visibility != .none, policy: policy,
+            recipients: try recipients(scope), groupReferences: try groupReferences(scope),
+            audience: try audienceMembers(scope),
+            followed: try followed(scope))
+        guard draft.hasRecipients else { return draft }
+        draft.scope = try tokenScope(scope)
+        let renderedText = try renderedText(scope, defaults: defaults.language)
+        draft.content = renderedText.content
+        draft.preview = renderedText.preview
+        draft.mutes = try mutes(scope)
+        draft.terms = try terms(scope)
+        draft.localizer = RecipientLocalizer(self, scope, defaults: defaults)
+        try draft.localizer?.check()
+        try checkSummary(draft.terms, scope, defaults)
+        return draft
+    }
+
+    /// Renders a digest of this event alone: a missing value fails the event now, and not the digest later.
+    private func checkSummary(
+        _ terms: NotificationDraft.Terms, _ scope: Scope, _ defaults: AppDefaults
+    ) throws(PlacedProblem) {
+        guard let digest = policy.digest, let entry = terms.entry else { return }
+        for language in [defaults.language] + digest.say.translations.keys {
+            let localization = Localization(language: language, zone: defaults.zone)
+            _ = try summary(digest, of: [entry.values], localization, defaults: defaults.language)
+        }
+    }
+
+    private func terms(_ scope: Scope) throws(PlacedProblem) -> NotificationDraft.Terms {
+        var terms = NotificationDraft.Terms()
+        if let item = policy.item { terms.item = try self.name(item, scope, "policy.item") }
+        if terms.item?.isEmpty == true { terms.item = nil }
+        terms.plan = try policy.schedule?.plan(scope)
+        terms.entry = try policy.digest?.entry(rule: name, scope)
+        if let dedupe = policy.dedupe {
+            terms.dedupe = "\(name)/\(try self.name(dedupe.key, scope, "policy.dedupe.key"))"
+        }
+        return terms
+    }
+}

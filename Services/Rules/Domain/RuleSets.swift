@@ -1,0 +1,33 @@
+import PushProtocol
+
+/// The rule sets in force, one for each app.
+struct RuleSets: Sendable {
+    let ruleSets: [AppID: RuleSet]
+
+    init(_ ruleSets: [RuleSet]) {
+        self.ruleSets = Dictionary(ruleSets.map { ($0.app, $0) }) { first, _ in first }
+    }
+
+    /// Evaluates an event by the rules of its app.
+    func decide(_ event: DomainEvent, now: Timestamp) -> Decision {
+        guard let ruleSet = ruleSets[event.app] else { return .unknownApp }
+        guard ruleSet.events.contains(event.type) else { return .unknownType }
+        if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
+        do {
+            return .notify(
+                try ruleSet.evaluate(event, now: now), signals: try ruleSet.signals(of: event), by: ruleSet)
+        } catch {
+            return .unrenderable(error)
+        }
+    }
+
+    /// The result for one event.
+    enum Decision: Sendable {
+        /// The event's drafts and signals. Without a matching rule or a recipient, there are no drafts.
+        case notify([NotificationDraft], signals: [Signal], by: RuleSet)
+        case unrenderable(RenderError)
+        case expired
+        case unknownApp
+        case unknownType
+    }
+}

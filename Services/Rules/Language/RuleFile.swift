@@ -1,0 +1,109 @@
+import PushProtocol
+import ServiceKit
+import Yams
+
+/// An app's rule file: `<app>.yaml`.
+enum RuleFile {
+    static let keys = [
+        "app", "language", "zone", "types", "caps", "events", "groups", "presence", "reads", "done", "rules",
+    ]
+    static let required = ["app", "events", "rules"]
+
+    /// Parses a rule file, or throws all errors in it.
+    ///
+    /// - Parameter file: the file's name without its folder. It must match `app` in the file.
+    static func parse(_ text: String, file: String) throws(RuleFileError) -> RuleSet {
+        let (ruleSet, reader) = read(text, file: file)
+        guard let ruleSet, reader.problems.isEmpty else {
+            throw RuleFileError(problems: reader.problems.sorted { ($0.line, $0.key) < ($1.line, $1.key) })
+        }
+        return ruleSet
+    }
+
+    /// Returns the rules and the reader, which has all errors and the allowed keys of each mapping.
+    static func read(_ text: String, file: String) -> (RuleSet?, RuleFileReader) {
+        let reader = RuleFileReader(file: file)
+        return (reader.compose(text).flatMap { reader.ruleSet($0, text: text) }, reader)
+    }
+}
+
+extension RuleFileReader {
+    fileprivate func compose(_ text: String) -> Field? {
+        do {
+            guard let root = try Yams.compose(yaml: text) else {
+                report(line: 1, key: "", "the file is empty")
+                return nil
+            }
+            guard root.isWalkable() else {
+                report(line: 1, key: "", "its aliases expand to more than \(Node.maximumNodes) nodes")
+                return nil
+            }
+            return field(root, "", line: 1)
+        } catch let error as YamlError {
+            let (line, problem) = error.located
+            report(line: line, key: "", problem)
+        } catch {
+            report(line: 1, key: "", "not YAML: \(error)")
+        }
+        return nil
+    }
+
+    fileprivate func ruleSet(_ root: Field, text: String) -> RuleSet? {
+        guard let table = table(root, keys: RuleFile.keys, required: RuleFile.required) else { return nil }
+        let app = table["app"].flatMap { appID($0) }
+        catalog = table["events"].flatMap { events($0) } ?? [:]
+        let defaults = self.defaults(table)
+        language = defaults.language
+        let rules = table["rules"].flatMap { ruleList($0, catalog, defaults) }
+        let signals =
+            (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])
+            + (table["done"].map { done($0, catalog) } ?? [])
+        let memberships = table["groups"].map { groups($0, catalog) } ?? []
+        // The examples are tested only if the file has no other errors.
+        guard let app, let rules, problems.isEmpty else { return nil }
+        let ruleSet = RuleSet(
+            app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
+            defaults: defaults, rules: rules, signals: signals, memberships: memberships)
+        check(ruleSet, against: catalog)
+        checkSignals(ruleSet, against: catalog)
+        return ruleSet
+    }
+
+    private func appID(_ field: Field) -> AppID? {
+        guard let name = text(field) else { return nil }
+        guard let app = AppID(rawValue: name) else {
+            report(field, "an app id is 1–63 characters of a–z, 0–9 and “-”, not starting with “-”")
+            return nil
+        }
+        guard file == "\(name).yaml" else {
+            report(field, "the rules of “\(name)” belong in a file named \(name).yaml")
+            return nil
+        }
+        return app
+    }
+
+    private func ruleList(
+        _ field: Field, _ catalog: [String: EventShape], _ defaults: AppDefaults
+    ) -> [Rule]? {
+        members(field)?.compactMap { name, value in
+            guard TemplateTag.isPath(name), !name.contains(".") else {
+                report(value, "a rule's name has only letters, digits, “_” and “-”")
+                return nil
+            }
+            return rule(value, name: name, catalog: catalog, defaults: defaults)
+        }
+    }
+}
+
+extension YamlError {
+    fileprivate var located: (line: Int, problem: String) {
+        switch self {
+        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
+            .composer(let context, let problem, let mark, _):
+            (mark.line, "not YAML: \([context?.text, problem].compactMap(\.self).joined(separator: " "))")
+        case .duplicatedKeysInMapping(let names, let context):
+            (context.mark.line, "\(names.map { "“\($0)”" }.joined(separator: ", ")) occurs more than once")
+        default: (1, "not YAML: \(self)")
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The effects of a batch of decisions, written in one statement.
+struct DecisionWrites: Sendable {
+    var decisions: [DecisionRecord] = []
+    var decidedAt: Timestamp
+    var renderedNotifications: [RenderedNotification] = []
+    var inbox: [Kept] = []
+    var held: [Held] = []
+    /// The charged cap histories, by user.
+    var capHistory: [PersonKey: [String: [Timestamp]]] = [:]
+
+    /// A notification in an inbox.
+    struct Kept: Sendable {
+        var notification: UUID
+        var person: PersonKey
+        var rendered: UUID
+        var thread: String?
+        var isRead = false
+    }
+
+    /// When each dedupe key ends, by user.
+    var dedupeUntil: [PersonKey: [String: Timestamp]] = [:]
+    var gathered: [Gathered] = []
+    var reports: [Report] = []
+
+    /// A held notification.
+    struct Held: Sendable {
+        var notification: UUID
+        var person: PersonKey
+        var rule: String
+        var rendered: UUID
+        var event: UUID
+        var badge: Int?
+        var kind: HeldKind = .held
+        var item: String?
+        var saidAt: Timestamp?
+        /// When it was first to be pushed; `nil`: now.
+        var since: Timestamp?
+        var dueAt: Timestamp
+        /// Whether the inbox has the notification, or never gets it.
+        var isKept = true
+        var isByQuietHours = false
+        /// Its entry, if it ends in a digest.
+        var entry: Digest.Entry?
+
+        /// The decision that drops the held notification.
+        func decided(_ reason: RuleDecision.Cause) -> DecisionRecord {
+            DecisionRecord(
+                notification: notification, step: 1, event: event, rule: rule, person: person,
+                decision: RuleDecision(answer: .drop, reason: reason))
+        }
+    }
+
+    /// A notification that is gathered for a digest.
+    struct Gathered: Sendable {
+        var person: PersonKey
+        var rule: String
+        var bucket: String
+        var item: String
+        var notification: UUID
+        var event: UUID
+        var correlation: String
+        var values: JSONValue
+        var saidAt: Timestamp
+        var from: Timestamp
+        var end: Timestamp?
+        var digest: Digest
+        /// The app's default time zone.
+        var zone: Zone
+    }
+
+    /// A notification whose delivery is reported to the upstream.
+    struct Report: Sendable {
+        var notification: UUID
+        var person: PersonKey
+        var rule: String
+        var correlation: String
+    }
+
+    init(decidedAt: Timestamp) { self.decidedAt = decidedAt }
+
+    var isEmpty: Bool { decisions.isEmpty && held.isEmpty }
+
+    func sql() throws(WireError) -> SQL {
+        """
+        WITH decided AS (\(insertDecisions)), said AS (\(try insertSayings())), kept AS (\(insertInbox)),
+            waiting AS (\(try insertHeld())), reported AS (\(insertReports))
+        \(try updateLogs())
+        """
+    }
+
+    private var insertDecisions: SQL {
+        """
+        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason, until, rule_set)
+        SELECT notification, step, event, rule, user_id, \(decidedAt.date), answer, reason, until, rule_set FROM unnest(
+            \(decisions.map(\.notification)), \(decisions.map(\.step)), \(decisions.map(\.event)),
+            \(decisions.map(\.rule)), \(decisions.map(\.person.user.rawValue)),
+            \(decisions.map(\.decision.answer.word)), \(decisions.map(\.decision.reason.rawValue)),
+            \(decisions.map(\.decision.answer.until?.date)), \(decisions.map(\.ruleSet))
+        ) AS new (notification, step, event, rule, user_id, answer, reason, until, rule_set) ORDER BY notification
+        ON CONFLICT DO NOTHING
+        """
+    }
+
+    private func insertSayings() throws(WireError) -> SQL {
+        var contents: [String] = []
+        var previews: [String?] = []
+        for rendered in renderedNotifications {
+            contents.append(String(decoding: try WireCoding.encode(rendered.content), as: UTF8.self))
+            let preview = try rendered.preview.map { preview throws(WireError) in try WireCoding.encode(preview) }
+            previews.append(preview.map { String(decoding: $0, as: UTF8.self) })
+        }
+        let mutes = try texts(renderedNotifications.map(\.mutes))
+        return """
+            INSERT INTO rules.saying
+                (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, said_at)
+            SELECT id, app, rule, lane, content::json, preview::json, ARRAY(SELECT json_array_elements_text(mutes::json)), expires_at,
+                delivery, correlation, traceparent, \(decidedAt.date)
+            FROM unnest(
+                \(renderedNotifications.map(\.id)), \(renderedNotifications.map(\.app.rawValue)), \(renderedNotifications.map(\.rule)),
+                \(renderedNotifications.map(\.lane.rawValue)), \(contents), \(previews), \(mutes), \(renderedNotifications.map(\.expiresAt?.date)),
+                \(renderedNotifications.map(\.delivery?.rawValue)), \(renderedNotifications.map(\.correlation)), \(renderedNotifications.map { $0.traceparent?.replacing("\0", with: "") })
+            ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
+            ON CONFLICT DO NOTHING
+            """
+    }
+
+    /// Encodes each list as JSON, because Postgres arrays are rectangular. Removes NUL, which Postgres text cannot
+    /// contain.
+    private func texts(_ lists: [[String]]) throws(WireError) -> [String] {
+        var texts: [String] = []
+        for list in lists {
+            let clean = list.map { $0.replacing("\0", with: "") }
+            texts.append(String(decoding: try WireCoding.encode(clean), as: UTF8.self))
+        }
+        return texts
+    }
+
+    private var insertInbox: SQL {
+        """
+        INSERT INTO rules.inbox (notification, app, user_id, saying, thread, at, read_at)
+        SELECT notification, app, user_id, saying, thread, \(decidedAt.date), read_at FROM unnest(
+            \(inbox.map(\.notification)), \(inbox.map(\.person.app.rawValue)), \(inbox.map(\.person.user.rawValue)),
+            \(inbox.map(\.rendered)), \(inbox.map { $0.thread?.replacing("\0", with: "") }),
+            \(inbox.map { $0.isRead ? decidedAt.date : nil })
+        ) AS new (notification, app, user_id, saying, thread, read_at) ORDER BY notification
+        ON CONFLICT DO NOTHING
+        """
+    }
+
+    private func insertHeld() throws(WireError) -> SQL {
+        var entries: [String?] = []
+        for one in held {
+            let entry = try one.entry.map { entry throws(WireError) in try WireCoding.encode(entry) }
+            entries.append(entry.map { String(decoding: $0, as: UTF8.self) })
+        }
+        return """
+            INSERT INTO rules.held
+                (notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, step, kind, item, said_at, in_inbox, entry)
+            SELECT notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, 1, kind, item, said_at, in_inbox, entry::json
+            FROM unnest(
+                \(held.map(\.notification)), \(held.map(\.person.app.rawValue)), \(held.map(\.person.user.rawValue)),
+                \(held.map(\.rendered)), \(held.map(\.event)), \(held.map(\.badge)),
+                \(held.map { ($0.since ?? decidedAt).date }), \(held.map(\.dueAt.date)),
+                \(held.map { $0.isByQuietHours ? 1 : 0 }), \(held.map(\.kind.rawValue)), \(held.map(\.item)),
+                \(held.map(\.saidAt?.date)), \(held.map(\.isKept)), \(entries)
+            ) AS new (notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, kind, item, said_at, in_inbox, entry)
+            ORDER BY notification
+            ON CONFLICT DO NOTHING
+            """
+    }
+
+    private var insertReports: SQL {
+        """
+        INSERT INTO rules.report (notification, app, user_id, rule, correlation, due_at, at)
+        SELECT notification, app, user_id, rule, correlation, \(decidedAt.date), \(decidedAt.date) FROM unnest(
+            \(reports.map(\.notification)), \(reports.map(\.person.app.rawValue)),
+            \(reports.map(\.person.user.rawValue)), \(reports.map(\.rule)), \(reports.map(\.correlation))
+        ) AS new (notification, app, user_id, rule, correlation) ORDER BY notification
+        ON CONFLICT DO NOTHING
+        """
+    }
+
+    private func updateLogs() throws(WireError) -> SQL { try DecisionWrites.updateLogs(capHistory) }
+
+    static func updateLogs(_ capHistory: [PersonKey: [String: [Timestamp]]]) throws(WireError) -> SQL {
+        let keys = capHistory.keys.sorted()
+        var texts: [String] = []
+        for key in keys {
+            texts.append(String(decoding: try WireCoding.encode(capHistory[key, default: [:]]), as: UTF8.self))
+        }
+        return """
+            UPDATE rules.person SET logs = new.logs::jsonb FROM unnest(
+                \(keys.map(\.app.rawValue)), \(keys.map(\.user.rawValue)), \(texts)
+            ) AS new (app, user_id, logs) WHERE (person.app, person.user_id) = (new.app, new.user_id)
+            """
+    }
+}
+
+/// Why a notification is held.
+enum HeldKind: String, Sendable {
+    /// The recipient's quiet hours, or a cap.
+    case held
+    /// The event names a later time.
+    case scheduled
+    /// The notification is a digest, which is due.
+    case summary
+}
