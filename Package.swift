@@ -210,10 +210,9 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
-                "Messaging", "AMQP",
-                "Postgres",
-                "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
+                "RegistryStore", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
+                "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser,
+                jwtKit, crypto, logging,
             ], data: ["README.md"]),
         service(
             "ProviderSimulator",

@@ -38,7 +38,7 @@ enum ImportRules {
         ],
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RegistryStore", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],

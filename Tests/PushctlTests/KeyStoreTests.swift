@@ -6,19 +6,20 @@ import Testing
 import TestSupport
 
 @testable import Pushctl
-@testable import RegistryStore
 
 /// Keys created by `pushctl keys` are accepted by the registry and rules.
 @Suite(.timeLimit(.minutes(2))) struct KeyStoreTests {
+    private static let app = AppID(rawValue: "family-portal")!
+
     @Test func `a key is stored without its secret, accepted by the registry, and revoked`() async throws {
-        try await ImportStoreTests.withRegistry { pool in
+        try await TestSchema.registry.withPool { pool in
             var random = SplitMix(seed: 5)
             let key = APIKey(using: &random)
             let store = KeyStore(pool, of: .registry)
             #expect(try await store.list().isEmpty)
             let expiry = Date(timeIntervalSince1970: 4_000_000_000)
             try await store.add(
-                key, name: "desk", app: ImportStoreTests.app, operations: [.readDevices, .readCounts], expiresAt: expiry
+                key, name: "desk", app: Self.app, operations: [.readDevices, .readCounts], expiresAt: expiry
             )
             let kept = try await pool.query("SELECT to_jsonb(k)::text FROM registry.api_key k").single(String.self)
             #expect(kept.contains("desk") && !kept.contains(key.secret) && !kept.contains(key.secret.suffix(64)))
@@ -27,7 +28,7 @@ import TestSupport
             let record = try #require(try await registry.record(of: key.id))
             try record.check(key, now: Date())
             try record.check(.readCounts)
-            try record.check(ImportStoreTests.app)
+            try record.check(Self.app)
             #expect(throws: APIKeyRecord.AccessError.expired) { try record.check(key, now: expiry) }
             #expect(throws: APIKeyRecord.AccessError.wrong) { try record.check(APIKey(using: &random), now: Date()) }
             #expect(throws: APIKeyRecord.AccessError.wrongOperation) { try record.check(.eraseUsers) }

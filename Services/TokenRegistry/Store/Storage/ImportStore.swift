@@ -1,11 +1,10 @@
 import FoundationEssentials
-import Postgres
+package import Postgres
 import PushProtocol
-import TokenEncryption
+package import TokenEncryption
 
-/// Imports registrations with the rules of `RegistrationStore.register`, a batch at a time through a staging table.
-/// `ImportStoreTests` compares both.
-struct ImportStore: Sendable {
+/// Imports registrations with the statements of ``RegistrationStore``, a batch at a time through a staging table.
+package struct ImportStore: Sendable {
     private let database: PostgresPool
     /// Encrypts tokens.
     private let cipher: TokenCipher
@@ -13,7 +12,7 @@ struct ImportStore: Sendable {
     /// Whether each new registration is announced, like one from a device.
     private let announces: Bool
 
-    init(_ database: PostgresPool, cipher: TokenCipher = .none, devicesPerUser: Int, announces: Bool = true) {
+    package init(_ database: PostgresPool, cipher: TokenCipher = .none, devicesPerUser: Int, announces: Bool = true) {
         self.database = database
         self.cipher = cipher
         self.devicesPerUser = devicesPerUser
@@ -23,33 +22,26 @@ struct ImportStore: Sendable {
     /// Requires the registry's own token keys, so that tokens are stored as the registry stores them.
     ///
     /// - Parameter areGiven: whether there is a key file.
-    func requireKeys(areGiven: Bool) async throws {
+    package func requireKeys(areGiven: Bool) async throws {
         let row = try await database.query("SELECT key, proof FROM registry.token_rewrite").first
         // No row: the registry has never started.
         guard let row, let key = try row.decode(String?.self, at: 0) else { return }
-        guard areGiven else {
-            throw CommandError(
-                "the registry encrypts tokens; give its keys with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
-        }
+        guard areGiven else { throw ImportError.keysMissing }
         guard key == cipher.writingKeyID else {
-            throw CommandError(
-                "the registry encrypts with the key “\(key)”, but the key file starts with “\(cipher.writingKeyID)”; use the registry's file"
-            )
+            throw ImportError.otherKey(expected: key, given: cipher.writingKeyID)
         }
         let proof = try row.decode(String?.self, at: 1) ?? ""
         let isSame =
             (try? cipher.open(proof, device: TokenCipher.KeyCheck.device, app: TokenCipher.KeyCheck.app)) != nil
-        guard isSame else {
-            throw CommandError(
-                "the key “\(key)” in the key file differs from the registry's; use the registry's file"
-            )
-        }
+        guard isSame else { throw ImportError.differentKey(key) }
     }
 
     /// Returns the progress of a file's import, creating it if necessary.
     ///
     /// - Parameter legacy: the fingerprint of an earlier release, whose progress is adopted.
-    func begin(_ file: [UInt8], legacyFingerprint legacy: [UInt8]? = nil, name: String) async throws -> ImportState {
+    package func begin(_ file: [UInt8], legacyFingerprint legacy: [UInt8]? = nil, name: String) async throws
+        -> ImportState
+    {
         if let legacy {
             try await database.execute(
                 """
@@ -63,18 +55,19 @@ struct ImportStore: Sendable {
             """
             SELECT started_at, line, position, taken, void, refused, finished_at FROM registry.import WHERE id = \(file)
             """)
-        guard let row = rows.first else {
-            throw CommandError("the import was removed from registry.import; start it again")
-        }
-        return ImportState(
-            startedAt: try row.decode(Date.self, at: 0), line: try row.decode(Int.self, at: 1),
-            position: try row.decode(Int.self, at: 2), taken: try row.decode(Int.self, at: 3),
-            superseded: try row.decode(Int.self, at: 4), refused: try row.decode(Int.self, at: 5),
-            finishedAt: try row.decode(Date?.self, at: 6))
+        guard let row = rows.first else { throw ImportError.removed }
+        var state = ImportState(startedAt: try row.decode(Date.self, at: 0))
+        state.line = try row.decode(Int.self, at: 1)
+        state.position = try row.decode(Int.self, at: 2)
+        state.taken = try row.decode(Int.self, at: 3)
+        state.superseded = try row.decode(Int.self, at: 4)
+        state.refused = try row.decode(Int.self, at: 5)
+        state.finishedAt = try row.decode(Date?.self, at: 6)
+        return state
     }
 
     /// Resets the progress of a file.
-    func forget(_ file: [UInt8]) async throws {
+    package func forget(_ file: [UInt8]) async throws {
         try await database.execute("DELETE FROM registry.import WHERE id = \(file)")
     }
 
@@ -84,7 +77,7 @@ struct ImportStore: Sendable {
     ///   - state: the progress before the batch.
     ///   - end: the line and byte position after the batch.
     /// - Returns: the new progress.
-    func take(
+    package func take(
         _ batch: ImportBatch, of file: [UInt8], after state: ImportState, end: (line: Int, position: Int)
     ) async throws -> ImportState {
         try await database.transaction { transaction in
@@ -102,7 +95,7 @@ struct ImportStore: Sendable {
     }
 
     /// Marks the file as imported.
-    func finish(_ file: [UInt8], _ state: ImportState) async throws {
+    package func finish(_ file: [UInt8], _ state: ImportState) async throws {
         try await database.transaction { transaction in
             var next = state
             next.finishedAt = Date()
@@ -120,10 +113,7 @@ struct ImportStore: Sendable {
                 refused = \(next.refused), finished_at = \(next.finishedAt)
             WHERE id = \(file) AND line = \(state.line) AND finished_at IS NULL
             """)
-        guard noted == 1 else {
-            throw CommandError(
-                "another process is importing the same file; this one stopped without repeating anything")
-        }
+        guard noted == 1 else { throw ImportError.concurrent }
     }
 
     private func take(
@@ -137,33 +127,61 @@ struct ImportStore: Sendable {
             defer { rows = nil }
             return rows
         }
-        try await transaction.execute(Self.advisoryLocks)
+        try await transaction.execute(AdvisoryLock.take(Set(batch.entries.flatMap(\.request.lockNames))))
         var taken = 0
         for wave in 0..<batch.waves {
-            taken += try await transaction.execute(Self.upsert(wave))
-            try await transaction.execute(Self.replacement(wave))
-            try await transaction.execute(Self.eviction(wave, beyond: devicesPerUser))
+            let lines: SQL = "(SELECT * FROM pg_temp.import_line WHERE wave = \(wave)) AS c"
+            taken += try await transaction.execute(RegistrationStore.upsert(from: lines))
+            try await transaction.execute(
+                RegistrationStore.settle(
+                    """
+                    (SELECT DISTINCT app, installation FROM \(lines) WHERE installation IS NOT NULL) AS i
+                    """))
+            try await transaction.execute(
+                RegistrationStore.eviction(
+                    of: "(SELECT DISTINCT app, user_id FROM \(lines)) AS u", beyond: devicesPerUser))
         }
         return taken
     }
 
+    private static let staging: SQL = """
+        CREATE TEMPORARY TABLE IF NOT EXISTS import_line (
+            wave int4 NOT NULL, device_id uuid NOT NULL, app text NOT NULL, user_id text NOT NULL, provider text NOT NULL,
+            environment text NOT NULL, token text NOT NULL, moved_token text, kind text NOT NULL,
+            installation text, scope text, topic text, platform text, locale text, time_zone text, app_version text, at timestamptz NOT NULL
+        ) ON COMMIT DELETE ROWS
+        """
+
     private func rows(_ entries: [ImportBatch.ImportLine], startedAt: Date) -> CopyRows {
         var rows = CopyRows()
         for entry in entries {
-            let device = entry.device
+            let (request, device) = (entry.request, entry.request.device)
             // Of lines without a time, the later one wins. A line takes longer than a microsecond, so no time is in the
             // future.
-            let time = device.registeredAt ?? startedAt + Double(entry.line) / 1_000_000
+            let time = entry.registeredAt ?? startedAt + Double(entry.line) / 1_000_000
             let token = cipher.seal(
-                device.token, device: device.device, app: device.app, provider: device.provider,
-                environment: device.environment)
+                request.token, device: device, app: request.app, provider: request.provider,
+                environment: request.environment)
             rows.append(
-                Int32(entry.wave), device.device, device.app.rawValue, device.user.rawValue, device.provider.rawValue,
-                device.environment.rawValue, token.stored, token.moved, device.kind.rawValue,
-                device.installation?.rawValue,
-                device.scope, device.topic, device.platform?.rawValue, device.locale, device.timeZone,
-                device.appVersion, time)
+                Int32(entry.wave), device, request.app.rawValue, request.user.rawValue, request.provider.rawValue,
+                request.environment.rawValue, token.stored, token.moved, request.kind.rawValue,
+                request.installation?.rawValue, request.scope, request.topic, request.platform?.rawValue,
+                request.locale, request.timeZone, request.appVersion, time)
         }
         return rows
     }
+}
+
+/// The reasons for which an import does not run.
+package enum ImportError: Error, Hashable {
+    /// The registry encrypts tokens.
+    case keysMissing
+    /// The registry encrypts with another key.
+    case otherKey(expected: String, given: String)
+    /// The key differs from the registry's key with the same id.
+    case differentKey(String)
+    /// The import's progress was deleted.
+    case removed
+    /// Another process imports the same file.
+    case concurrent
 }

@@ -1,19 +1,25 @@
-import Postgres
-import PushProtocol
-import TokenEncryption
+package import Postgres
+package import PushProtocol
+package import TokenEncryption
 
-/// The query of `devices export`. The database formats the lines; ``ExportTokenDecryptor`` decrypts the tokens in them.
-struct ExportQuery: Sendable {
+/// Exports active registrations as lines of a file. The database formats the lines; ``ExportTokenDecryptor`` decrypts the tokens in them.
+package struct RegistrationExport: Sendable {
     let format: DeviceFormat
     /// Whether tokens are written in clear text; otherwise masked, in a column that `import` does not accept.
     let withTokens: Bool
     /// `nil` without a key file.
-    var cipher: TokenCipher?
+    let cipher: TokenCipher?
+
+    package init(format: DeviceFormat, withTokens: Bool, cipher: TokenCipher? = nil) {
+        self.format = format
+        self.withTokens = withTokens
+        self.cipher = cipher
+    }
 
     /// Exports the active registrations of an app, or of all, from one snapshot.
     ///
     /// - Returns: the number of registrations, and of tokens that could not be decrypted and are empty.
-    func run(
+    package func run(
         _ app: AppID?, in transaction: PostgresTransaction, to receive: ([UInt8]) async throws -> Void
     ) async throws -> (count: Int, unreadable: Int) {
         var tokens = ExportTokenDecryptor(cipher, format: format, withTokens: withTokens)

@@ -1,52 +1,36 @@
 import FoundationEssentials
 import PushProtocol
+import RegistryStore
 
 /// A registration from a file, validated like one from a device.
 struct ImportedDevice: Hashable, Sendable {
-    let app: AppID
-    let user: UserID
-    let provider: Provider
-    let environment: ProviderEnvironment
-    let kind: RegistrationKind
-    let token: DeviceToken
-    let installation: InstallationID?
-    let scope: String?
-    let topic: String?
-    /// Only for FCM.
-    let platform: DevicePlatform?
-    let locale: String?
-    let timeZone: String?
-    let appVersion: String?
+    let request: RegistrationRequest
     /// `nil`: the start of the import.
     let registeredAt: Date?
-
-    /// The registration's id.
-    var device: UUID { DerivedID.device(app: app, provider: provider, environment: environment, token: token) }
 
     /// - Parameters:
     ///   - app: the app of lines without one.
     ///   - apps: the configured apps.
     init(_ fields: [DeviceField: String], app: AppID?, apps: Set<AppID>) throws(LineError) {
-        self.app = try Self.app(fields[.app], app, apps)
+        let app = try Self.app(fields[.app], app, apps)
         guard let user = fields[.user].flatMap({ UserID(rawValue: $0) }) else {
             throw LineError("user is missing or invalid: \(UserID.rule)")
         }
-        self.user = user
         let kind = try Self.kind(fields)
-        self.kind = kind
-        provider = kind.provider
-        environment = try Self.environment(fields[.environment], of: provider)
+        let environment = try Self.environment(fields[.environment], of: kind.provider)
         guard let token = fields[.token].flatMap({ DeviceToken($0, for: kind.provider) }) else {
-            throw LineError("token is missing or invalid: \(Self.shape(of: provider))")
+            throw LineError("token is missing or invalid: \(Self.shape(of: kind.provider))")
         }
-        self.token = token
-        installation = try Self.installation(fields[.installation])
-        scope = try Self.word(fields, .scope, 128)
-        topic = try Self.word(fields, .topic, 255)
-        platform = provider == .fcm ? try Self.platform(fields) : nil
-        locale = try Self.word(fields, .locale, 64)
-        timeZone = try Self.word(fields, .timeZone, 64)
-        appVersion = try Self.word(fields, .appVersion, 64)
+        var request = RegistrationRequest(
+            app: app, user: user, provider: kind.provider, environment: environment, token: token, kind: kind,
+            installation: try Self.installation(fields[.installation]))
+        request.scope = try Self.word(fields, .scope, 128)
+        request.topic = try Self.word(fields, .topic, 255)
+        request.platform = kind.provider == .fcm ? try Self.platform(fields) : nil
+        request.locale = try Self.word(fields, .locale, 64)
+        request.timeZone = try Self.word(fields, .timeZone, 64)
+        request.appVersion = try Self.word(fields, .appVersion, 64)
+        self.request = request
         guard let time = fields[.registeredAt] else {
             registeredAt = nil
             return

@@ -4,14 +4,13 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import Pushctl
 @testable import RegistryStore
 
 /// An import has the same effect as registering.
 @Suite(.timeLimit(.minutes(5))) struct ImportStoreTests {
-    static let app = AppID(rawValue: "family-portal")!
+    private static let app = StoreFixture.app
 
-    static func withRegistry<R: Sendable>(
+    private static func withRegistry<R: Sendable>(
         lockTimeout: Duration? = nil, _ body: (PostgresPool) async throws -> R
     ) async throws -> R {
         try await TestDatabase.withDatabase { configuration in
@@ -20,11 +19,6 @@ import TestSupport
             if let lockTimeout { configuration.lockTimeout = lockTimeout }
             return try await TestDatabase.withPool(configuration, body)
         }
-    }
-
-    /// A key file with one key.
-    static func keyFile(in folder: TemporaryFolder, id: String = "k1", byte: UInt8 = 1) throws -> String {
-        try folder.write("keys-\(id)-\(byte)", "\(id):\(Data(repeating: byte, count: 32).base64EncodedString())")
     }
 
     private static func claim(_ random: inout SplitMix, at: Timestamp) -> RegistrationRequest {
@@ -41,27 +35,17 @@ import TestSupport
         return claim
     }
 
-    private static func device(_ claim: RegistrationRequest) throws -> ImportedDevice {
-        var fields: [DeviceField: String] = [
-            .user: claim.user.rawValue, .kind: claim.kind.rawValue, .environment: claim.environment.rawValue,
-            .token: claim.token.secret,
-        ]
-        fields[.installation] = claim.installation?.rawValue
-        fields[.scope] = claim.scope
-        fields[.locale] = claim.locale
-        fields[.registeredAt] = claim.at.map { RFC3339.string(from: $0.date) }
-        return try ImportedDevice(fields, app: app, apps: [app])
-    }
-
     /// Imports devices as lines of a file.
     @discardableResult
-    static func bring(
-        _ devices: [ImportedDevice], _ store: ImportStore, file: [UInt8], from first: ImportState? = nil
+    private static func bring(
+        _ claims: [RegistrationRequest], _ store: ImportStore, file: [UInt8], from first: ImportState? = nil
     ) async throws -> ImportState {
         let state = if let first { first } else { try await store.begin(file, name: "a file") }
         var batch = ImportBatch()
-        for (index, device) in devices.enumerated() { batch.append(device, line: index + 1) }
-        return try await store.take(batch, of: file, after: state, end: (devices.count, devices.count * 10))
+        for (index, claim) in claims.enumerated() {
+            batch.append(claim, registeredAt: claim.at?.date, line: index + 1)
+        }
+        return try await store.take(batch, of: file, after: state, end: (claims.count, claims.count * 10))
     }
 
     /// All registrations, without their timestamps of change.
@@ -87,7 +71,7 @@ import TestSupport
     {
         let folder = try TemporaryFolder()
         let keys =
-            seed.isMultiple(of: 2) ? try TokenKeys(file: try Self.keyFile(in: folder), logger: .silent) : .none
+            seed.isMultiple(of: 2) ? try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder) : .none
         try await Self.withRegistry { one in
             try await Self.withRegistry { other in
                 var random = SplitMix(seed: seed)
@@ -125,9 +109,8 @@ import TestSupport
                 let store = RegistrationStore(one, tokens: keys, devicesPerUser: limit)
                 try await store.register(claims)
                 let file: [UInt8] = [1]
-                let devices = try claims.map(Self.device)
                 let importing = ImportStore(other, cipher: keys.cipher, devicesPerUser: limit)
-                let state = try await Self.bring(devices, importing, file: file)
+                let state = try await Self.bring(claims, importing, file: file)
                 #expect(state.taken + state.superseded == claims.count && state.taken > 0)
                 let (there, here) = (try await rows(other), try await rows(one))
                 for (a, b) in zip(there, here) { #expect(a == b) }
@@ -137,10 +120,8 @@ import TestSupport
         }
     }
 
-    private func one(_ user: String, _ token: String, at: String? = nil) throws -> ImportedDevice {
-        var fields: [DeviceField: String] = [.user: user, .kind: "fid", .token: token]
-        fields[.registeredAt] = at
-        return try ImportedDevice(fields, app: Self.app, apps: [Self.app])
+    private func one(_ user: String, _ token: String, at: Timestamp? = nil) -> RegistrationRequest {
+        StoreFixture.claim(user, token, .fcm, kind: .fid, at: at)
     }
 
     @Test func `of lines without a time the last wins, unless the device registered since`() async throws {
@@ -154,7 +135,7 @@ import TestSupport
                     token: DeviceToken(secret: "t2"), kind: .fid)
             ])
             state = try await Self.bring(
-                [try one("a", "t1"), try one("b", "t1"), try one("c", "t2")], store, file: file, from: state)
+                [one("a", "t1"), one("b", "t1"), one("c", "t2")], store, file: file, from: state)
             #expect((state.taken, state.superseded) == (2, 1))
             let owners = try await pool.query("SELECT user_id FROM registry.registration ORDER BY token")
                 .map { try $0.decode(String.self, at: 0) }
@@ -167,9 +148,9 @@ import TestSupport
             let store = ImportStore(pool, devicesPerUser: 100)
             let file: [UInt8] = [7]
             let state = try await store.begin(file, name: "a file")
-            try await Self.bring([try one("a", "t1")], store, file: file, from: state)
-            await #expect(throws: CommandError.self) {
-                try await Self.bring([try one("b", "t2")], store, file: file, from: state)
+            try await Self.bring([one("a", "t1")], store, file: file, from: state)
+            await #expect(throws: ImportError.concurrent) {
+                try await Self.bring([one("b", "t2")], store, file: file, from: state)
             }
             #expect(try await pool.query("SELECT count(*) FROM registry.registration").single(Int.self) == 1)
             let now = try await store.begin(file, name: "a file")
@@ -184,8 +165,7 @@ import TestSupport
     @Test func `an import and a registration of the same user are serialised by an advisory lock`() async throws {
         try await Self.withRegistry(lockTimeout: .milliseconds(500)) { pool async throws in
             let store = ImportStore(pool, devicesPerUser: 100)
-            let device = try ImportedDevice(
-                [.user: "a", .kind: "fid", .token: "t", .installation: "i"], app: Self.app, apps: [Self.app])
+            let device = StoreFixture.claim("a", "t", .fcm, kind: .fid, on: "i")
             let advisoryLocks = [
                 AdvisoryLock.user(Self.app, device.user),
                 AdvisoryLock.installation(Self.app, InstallationID(rawValue: "i")!),
@@ -207,9 +187,10 @@ import TestSupport
     @Test func `unannounced registrations publish no event, but the ends they cause do`() async throws {
         try await Self.withRegistry { pool in
             try await Self.bring(
-                [try one("a", "t1", at: "2026-01-01T00:00:00Z")], ImportStore(pool, devicesPerUser: 100), file: [1])
+                [one("a", "t1", at: Timestamp(milliseconds: 1_767_225_600_000))],
+                ImportStore(pool, devicesPerUser: 100), file: [1])
             try await Self.bring(
-                [try one("b", "t1"), try one("b", "t2")],
+                [one("b", "t1"), one("b", "t2")],
                 ImportStore(pool, devicesPerUser: 100, announces: false), file: [2])
             let words = try await pool.query("SELECT past || ' ' || user_id FROM registry.outbox ORDER BY id")
                 .map { try $0.decode(String.self, at: 0) }

@@ -1,62 +1,58 @@
-import FoundationEssentials
-import Postgres
-import PushProtocol
+package import FoundationEssentials
+package import Postgres
+package import PushProtocol
 
-/// Reads and controls the registry's campaigns.
-struct CampaignControlStore: Sendable {
-    private let database: PostgresPool
-
-    init(_ database: PostgresPool) { self.database = database }
-
+/// Reads and controls campaigns, for operators.
+extension CampaignStore {
     /// A campaign and its progress.
-    struct CampaignSummary: Hashable, Sendable {
-        var id: UUID
-        var app: String
-        var rule: String
-        var audience: String
-        var state: String
-        var created: Date
-        var begun: Date?
-        var finished: Date?
+    package struct CampaignSummary: Hashable, Sendable {
+        package var id: UUID
+        package var app: String
+        package var rule: String
+        package var audience: String
+        package var state: String
+        package var created: Date
+        package var begun: Date?
+        package var finished: Date?
         /// The maximum devices a second; `nil` is unlimited.
-        var rate: Int?
+        package var rate: Int?
         /// The estimated number of registrations (everyone) or users (group or list) at the start.
-        var estimate: Int64?
+        package var estimate: Int64?
         /// How many of them were processed.
-        var looked: Int64
-        var users: Int64
-        var devices: Int64
-        var pushes: Int64
+        package var looked: Int64
+        package var users: Int64
+        package var devices: Int64
+        package var pushes: Int64
         /// Users without a device.
-        var without: Int64
-        var ranges: Int
-        var rangesDone: Int
+        package var without: Int64
+        package var ranges: Int
+        package var rangesDone: Int
         /// Ranges whose cursor message is dead-lettered, and the reasons. Replaying the cursor continues the range.
-        var rangesDead: Int
-        var deadReasons: [String]
+        package var rangesDead: Int
+        package var deadReasons: [String]
         /// The database's clock.
-        var now: Date
+        package var now: Date
     }
 
     /// An operator's command.
-    enum CampaignAction: String, Sendable {
+    package enum CampaignAction: String, Sendable {
         case pause, resume, cancel
     }
 
     /// The campaigns, the latest first, at most `limit`.
-    func list(app: AppID?, unfinished: Bool, limit: Int) async throws(PostgresError) -> [CampaignSummary] {
-        try await entries(
+    package func summaries(app: AppID?, unfinished: Bool, limit: Int) async throws(PostgresError) -> [CampaignSummary] {
+        try await summaries(
             """
             WHERE (\(app?.rawValue)::text IS NULL OR c.app = \(app?.rawValue))
                 AND (NOT \(unfinished) OR c.finished_at IS NULL)
             """, limit: limit)
     }
 
-    func campaign(_ id: UUID) async throws(PostgresError) -> CampaignSummary? {
-        try await entries("WHERE c.id = \(id)", limit: 1).first
+    package func summary(of id: UUID) async throws(PostgresError) -> CampaignSummary? {
+        try await summaries("WHERE c.id = \(id)", limit: 1).first
     }
 
-    private func entries(_ condition: SQL, limit: Int) async throws(PostgresError) -> [CampaignSummary] {
+    private func summaries(_ condition: SQL, limit: Int) async throws(PostgresError) -> [CampaignSummary] {
         let rows = try await database.query(
             """
             SELECT c.id, c.app, c.rule, c.audience, c.state, c.created_at, c.cut_off, c.finished_at, c.rate, c.estimate,
@@ -77,18 +73,18 @@ struct CampaignControlStore: Sendable {
             ) AS g ON true
             ORDER BY c.created_at DESC, c.id
             """)
-        var entries: [CampaignSummary] = []
-        for row in rows { entries.append(try CampaignSummary(row)) }
-        return entries
+        var summaries: [CampaignSummary] = []
+        for row in rows { summaries.append(try CampaignSummary(row)) }
+        return summaries
     }
 
     /// Changes the state of an unfinished campaign; repeating it has no effect. Queued pushes are still sent. The
     /// registry deletes the list of a cancelled campaign.
     ///
     /// - Returns: whether the state changed.
-    func apply(_ decision: CampaignAction, about id: UUID) async throws(PostgresError) -> Bool {
+    package func apply(_ action: CampaignAction, to id: UUID) async throws(PostgresError) -> Bool {
         let change: SQL =
-            switch decision {
+            switch action {
             case .pause: "state = 'paused' WHERE state = 'running'"
             case .resume: "state = 'running' WHERE state = 'paused'"
             case .cancel:
@@ -101,8 +97,8 @@ struct CampaignControlStore: Sendable {
     }
 }
 
-extension CampaignControlStore.CampaignSummary {
-    init(_ row: PostgresRow) throws(PostgresError) {
+extension CampaignStore.CampaignSummary {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
         self.init(
             id: try row.decode(at: "id"), app: try row.decode(at: "app"), rule: try row.decode(at: "rule"),
             audience: try row.decode(at: "audience"), state: try row.decode(at: "state"),

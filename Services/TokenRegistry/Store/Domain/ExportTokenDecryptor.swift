@@ -31,7 +31,7 @@ struct ExportTokenDecryptor: Sendable {
             result += rest[..<start]
             rest = rest[(start + mark.count)...]
             guard let end = rest.first(mark) else {
-                throw CommandError("the database ended a line early; export again")
+                throw ExportError.truncatedLine
             }
             result += written(try token(in: rest[..<end]))
             rest = rest[(end + mark.count)...]
@@ -46,10 +46,7 @@ struct ExportTokenDecryptor: Sendable {
             unreadable += 1
             return ""
         }
-        guard let cipher else {
-            throw CommandError(
-                "tokens are encrypted; give the registry's keys with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
-        }
+        guard let cipher else { throw ExportError.keysMissing }
         do throws(TokenCipher.DecryptionError) {
             let token = try cipher.open(parts[2], device: device, app: app)
             return withTokens ? token.secret : token.masked
@@ -58,7 +55,7 @@ struct ExportTokenDecryptor: Sendable {
                 unreadable += 1
                 return ""
             }
-            throw CommandError("tokens are encrypted with the key “\(id)”, which the key file lacks; add it")
+            throw ExportError.unknownKey(id)
         }
     }
 
@@ -72,6 +69,16 @@ struct ExportTokenDecryptor: Sendable {
             return (try? WireCoding.encode(JSONValue.string(token)).dropFirst().dropLast()).map(Array.init) ?? []
         }
     }
+}
+
+/// The reasons for which an export stops.
+package enum ExportError: Error, Hashable {
+    /// The database ended a line early.
+    case truncatedLine
+    /// Tokens are encrypted.
+    case keysMissing
+    /// Tokens are encrypted with a key that is not given.
+    case unknownKey(String)
 }
 
 extension ArraySlice<UInt8> {

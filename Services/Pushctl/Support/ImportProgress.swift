@@ -1,3 +1,5 @@
+import RegistryStore
+
 /// Formats the progress of an import.
 struct ImportProgress: Sendable {
     /// In bytes.
