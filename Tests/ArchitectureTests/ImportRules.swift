@@ -36,9 +36,12 @@ enum ImportRules {
             "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
-        "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "FeedbackStore": ["Postgres", "PushProtocol"],
+        "Feedback": [
+            "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
+        ],
         "Pushctl": [
-            "RegistryStore", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RegistryStore", "FeedbackStore", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
@@ -51,6 +54,7 @@ enum ImportRules {
     /// The folders of a service's modules, if it has several.
     static let folders = [
         "RegistryStore": "Services/TokenRegistry/Store", "TokenRegistry": "Services/TokenRegistry/Service",
+        "FeedbackStore": "Services/Feedback/Store", "Feedback": "Services/Feedback/Service",
     ]
 
     static func folder(of module: String) -> String {

@@ -1,19 +1,19 @@
 import FoundationEssentials
-import Postgres
-import PushProtocol
+package import Postgres
+package import PushProtocol
 
 /// Reads and writes evidence for ``EvidenceEvaluator`` and ``CommandPublisher``.
 ///
 /// Each evaluation of a route is one transaction that locks the route's guard, so that several processes agree.
-struct EvaluationStore: Sendable {
+package struct EvaluationStore: Sendable {
     /// The maximum number of rows in an evaluation and in a claim.
-    static let batch = 500
+    package static let batch = 500
 
     private let database: PostgresPool
     private let rule: GuardRule
     private let suspicion: SuspicionRule
 
-    init(_ database: PostgresPool, guardRule: GuardRule, suspicionRule: SuspicionRule) {
+    package init(_ database: PostgresPool, guardRule: GuardRule, suspicionRule: SuspicionRule) {
         self.database = database
         rule = guardRule
         suspicion = suspicionRule
@@ -22,7 +22,7 @@ struct EvaluationStore: Sendable {
     /// Returns the routes with waiting evidence, a tripped guard or a newly reported spike.
     ///
     /// Marks evidence as dead if its route cannot be decoded.
-    func routes() async throws(PostgresError) -> (routes: [FeedbackRoute], dead: [DeadEvidence]) {
+    package func routes() async throws(PostgresError) -> (routes: [FeedbackRoute], dead: [DeadEvidence]) {
         let rows = try await database.query(
             """
             SELECT app, provider, environment FROM feedback.evidence
@@ -68,7 +68,7 @@ struct EvaluationStore: Sendable {
     /// Evaluates the evidence due on `lane` at `now`. While the guard is tripped, quarantines all waiting evidence.
     ///
     /// - Returns: `nil` if another process has locked the route.
-    func evaluate(_ route: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
+    package func evaluate(_ route: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
         try await database.execute(
             """
             INSERT INTO feedback.guard (app, provider, environment)
@@ -110,7 +110,7 @@ struct EvaluationStore: Sendable {
     /// Claims due approved evidence for `lease`. Another process may claim it afterwards.
     ///
     /// Marks rows as dead if they cannot be decoded.
-    func claim(
+    package func claim(
         now: Timestamp, lease: Duration
     ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
         let rows = try await database.query(
@@ -130,13 +130,13 @@ struct EvaluationStore: Sendable {
     }
 
     /// Marks rows as dead. Workers skip them.
-    func markDead(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
+    package func markDead(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
         guard !dead.isEmpty else { return }
         try await database.execute(DeadEvidence.markingDead(of: dead.map(\.key), because: reason))
     }
 
     /// Marks the evidence as published after the broker's confirm.
-    func markPublished(_ evidence: [Evidence], now: Timestamp) async throws(PostgresError) {
+    package func markPublished(_ evidence: [Evidence], now: Timestamp) async throws(PostgresError) {
         try await database.execute(
             """
             UPDATE feedback.evidence e SET decision = 'published', decided_at = \(now.date), due_at = NULL
@@ -147,7 +147,7 @@ struct EvaluationStore: Sendable {
     }
 
     /// Returns the number of quarantined registrations of each app.
-    func quarantined() async throws(PostgresError) -> [AppID: Int] {
+    package func quarantined() async throws(PostgresError) -> [AppID: Int] {
         let rows = try await database.query(
             """
             SELECT app, count(DISTINCT device_id) AS devices FROM feedback.evidence
@@ -166,7 +166,7 @@ struct EvaluationStore: Sendable {
     /// Keeps waiting, approved and quarantined evidence.
     ///
     /// - Returns: Whether more may remain.
-    func deleteEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
+    package func deleteEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
         try await database.execute(
             """
             DELETE FROM feedback.evidence WHERE (notification_id, device_id) IN (
@@ -178,12 +178,12 @@ struct EvaluationStore: Sendable {
     }
 
     /// Deletes the erasures that were recorded before `moment`.
-    func deleteErasures(before moment: Timestamp) async throws(PostgresError) {
+    package func deleteErasures(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.erasure WHERE noted_at < \(moment.date)")
     }
 
     /// Deletes route health reports of minutes before `moment`.
-    func deleteRouteHealth(before moment: Timestamp) async throws(PostgresError) {
+    package func deleteRouteHealth(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")
     }
 }

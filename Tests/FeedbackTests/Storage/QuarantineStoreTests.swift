@@ -4,7 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
-@testable import Pushctl
+@testable import FeedbackStore
 
 /// The quarantine in feedback's tables, read and resolved by an operator.
 @Suite(.timeLimit(.minutes(2))) struct QuarantineStoreTests {
@@ -61,23 +61,11 @@ import TestSupport
             #expect((one.entries.count, one.total) == (1, 2))
 
             let guards = try await store.guards(app: app)
-            let lines = QuarantineReport.lines(guards: guards, entries: one.entries, total: one.total)
-            #expect(lines.count == 4)
-            #expect(
-                lines[0].contains("family-portal/apns/production")
-                    && lines[0].contains("30 of 100 responses were rejections"))
-            #expect(lines[2] == "2 registrations are quarantined; 1 shown")
-            #expect(lines[3].hasPrefix("(storm) "))
-            let told = QuarantineReport.lines(guards: try await store.guards(app: nil), entries: [], total: 0)
-            #expect(told.count == 3)
-            #expect(
-                told[1].contains("hide-and-seek/apns/production") && told[1].contains("a sender has paused the route"))
+            #expect(guards.map(\.route) == ["family-portal/apns/production"])
+            #expect(guards.map(\.refused) == [30] && guards.map(\.answered) == [100])
+            #expect(try await store.guards(app: nil).map(\.refused) == [30, nil])
             #expect(try await store.evidence(of: device, limit: 10).count == 2)
         }
-    }
-
-    @Test func `an empty quarantine is stated`() {
-        #expect(QuarantineReport.lines(guards: [], entries: [], total: 0) == ["nothing is quarantined"])
     }
 
     @Test func `release approves all evidence of the device, once`() async throws {
@@ -102,15 +90,6 @@ import TestSupport
             #expect(try await store.guards(app: nil).map(\.route) == ["hide-and-seek/apns/production"])
             #expect(try await store.apply(.release, about: .devices([device]), app: nil, now: now) == 0)
             #expect(try await store.apply(.release, about: .all, app: nil, now: now) == 1)
-        }
-    }
-
-    @Test func `a decision needs devices or --all`() throws {
-        typealias RegistrationArguments = FeedbackCommand.RegistrationArguments
-        #expect(try RegistrationArguments.selected(devices: [], all: true) == .all)
-        #expect(try RegistrationArguments.selected(devices: [device.uuidString], all: false) == .devices([device]))
-        for (devices, all) in [([], false), ([device.uuidString], true), (["not-a-device"], false)] {
-            #expect(throws: CommandError.self) { try RegistrationArguments.selected(devices: devices, all: all) }
         }
     }
 }

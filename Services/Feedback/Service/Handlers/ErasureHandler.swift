@@ -1,3 +1,4 @@
+import FeedbackStore
 import Messaging
 import Metrics
 import PushProtocol

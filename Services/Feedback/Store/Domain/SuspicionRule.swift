@@ -32,7 +32,7 @@ enum Evaluation: Hashable, Sendable {
 ///
 /// Approves the end of a FID if the FID was also rejected a day or more before. Firebase's SDK for Apple platforms
 /// registers FIDs that FCM knows only minutes later, and FIDs that never become valid (decision 86).
-struct SuspicionRule: Hashable, Sendable {
+package struct SuspicionRule: Hashable, Sendable {
     /// Reasons that concern the token alone.
     ///
     /// Other reasons may be the payload's fault (`INVALID_ARGUMENT` without a field), or mean a push of the wrong kind
@@ -46,7 +46,7 @@ struct SuspicionRule: Hashable, Sendable {
     /// The maximum time from the route's last acceptance to the rejection.
     var healthyWithin: Duration
 
-    init(clear: Int = 1, unclear: Int = 3, healthyWithin: Duration = .seconds(3600)) {
+    package init(clear: Int = 1, unclear: Int = 3, healthyWithin: Duration = .seconds(3600)) {
         self.clear = clear
         self.unclear = unclear
         self.healthyWithin = healthyWithin

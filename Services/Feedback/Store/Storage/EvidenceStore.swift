@@ -1,9 +1,9 @@
 import FoundationEssentials
-import Postgres
-import PushProtocol
+package import Postgres
+package import PushProtocol
 
 /// Stores findings as evidence, and the senders' route health reports.
-struct EvidenceStore: Sendable {
+package struct EvidenceStore: Sendable {
     private let database: PostgresPool
     private let settlingTime: Duration
     private let now: @Sendable () async throws -> Timestamp
@@ -11,7 +11,7 @@ struct EvidenceStore: Sendable {
     /// - Parameters:
     ///   - settlingTime: The time from storing evidence to its evaluation.
     ///   - now: The time shared by all processes (``DatabaseClock``).
-    init(
+    package init(
         _ database: PostgresPool, settlingTime: Duration, now: @escaping @Sendable () async throws -> Timestamp
     ) {
         self.database = database
@@ -22,7 +22,7 @@ struct EvidenceStore: Sendable {
     /// Stores findings and route health in one transaction.
     ///
     /// Ignores findings that are already stored and findings about erased registrations.
-    func record(_ batches: [Outcomes]) async throws {
+    package func record(_ batches: [Outcomes]) async throws {
         let rows = Self.rows(of: batches)
         let pulses = Self.pulses(of: batches)
         guard !rows.isEmpty || !pulses.isEmpty else { return }

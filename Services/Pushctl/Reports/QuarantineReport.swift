@@ -1,3 +1,4 @@
+import FeedbackStore
 import FoundationEssentials
 import PushProtocol
 

@@ -1,16 +1,16 @@
-import FoundationEssentials
-import PushProtocol
+package import FoundationEssentials
+package import PushProtocol
 
 /// A stored finding that is due for evaluation.
-struct Evidence: Hashable, Sendable {
+package struct Evidence: Hashable, Sendable {
     /// A provider reports on each notification and device once.
-    struct Key: Hashable, Sendable {
-        var notification: UUID
-        var device: UUID
+    package struct Key: Hashable, Sendable {
+        package var notification: UUID
+        package var device: UUID
     }
 
-    var key: Key
-    var route: FeedbackRoute
+    package var key: Key
+    package var route: FeedbackRoute
     var verdict: Finding.Verdict
     var reason: String
     var goneSince: Timestamp?
@@ -44,7 +44,7 @@ extension [Evidence] {
     var commands: [DeviceCommand] { commandsByDevice.map(\.command) }
 
     /// One command for each device, with its latest ``Evidence/notRegisteredSince``.
-    var commandsByDevice: [(device: UUID, command: DeviceCommand)] {
+    package var commandsByDevice: [(device: UUID, command: DeviceCommand)] {
         Dictionary(grouping: self, by: \.key.device).values
             .compactMap { $0.max { $0.notRegisteredSince < $1.notRegisteredSince } }
             .sorted { $0.key.device.uuidString < $1.key.device.uuidString }

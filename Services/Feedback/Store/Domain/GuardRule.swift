@@ -1,4 +1,4 @@
-import PushProtocol
+package import PushProtocol
 
 /// The counts of one route in one minute.
 struct RouteMinute: Hashable, Sendable {
@@ -19,15 +19,15 @@ struct RouteMinute: Hashable, Sendable {
 }
 
 /// A bad-token spike: a jump in the share of rejections on a route.
-struct ObservedSpike: Hashable, Sendable {
+package struct ObservedSpike: Hashable, Sendable {
     /// The number of users with a rejected registration.
-    var registrations: Int
-    var refused: Int
-    var answered: Int
+    package var registrations: Int
+    package var refused: Int
+    package var answered: Int
 }
 
 /// The state of a route's guard.
-enum GuardState: Hashable, Sendable {
+package enum GuardState: Hashable, Sendable {
     case atRest
     /// All evidence of the route is quarantined from `since`, until `until` unless the spike continues.
     case tripped(since: Timestamp, until: Timestamp)
@@ -42,14 +42,14 @@ enum GuardState: Hashable, Sendable {
 ///
 /// Shares refer to answers, because senders cannot count distinct registrations together.
 /// The normal share needs `minimum / share` answers (400 by default); with fewer answers it is taken as 0.
-struct GuardRule: Hashable, Sendable {
+package struct GuardRule: Hashable, Sendable {
     var share: Double
     var minimum: Int
     var factor: Double
     /// The time for which the guard stays tripped after the last spike.
     var hold: Duration
 
-    init(share: Double = 0.05, minimum: Int = 20, factor: Double = 3, hold: Duration = .seconds(900)) {
+    package init(share: Double = 0.05, minimum: Int = 20, factor: Double = 3, hold: Duration = .seconds(900)) {
         self.share = share
         self.minimum = minimum
         self.factor = factor

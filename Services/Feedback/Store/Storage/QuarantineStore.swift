@@ -1,44 +1,44 @@
-import FoundationEssentials
-import Postgres
-import PushProtocol
+package import FoundationEssentials
+package import Postgres
+package import PushProtocol
 
 /// Reads and resolves feedback's quarantine.
-struct QuarantineStore: Sendable {
+package struct QuarantineStore: Sendable {
     private let database: PostgresPool
 
-    init(_ database: PostgresPool) { self.database = database }
+    package init(_ database: PostgresPool) { self.database = database }
 
     /// A quarantined registration with a summary of its evidence.
-    struct QuarantinedRegistration: Hashable, Sendable {
-        var device: UUID
-        var app: String
-        var provider: String
-        var environment: String
+    package struct QuarantinedRegistration: Hashable, Sendable {
+        package var device: UUID
+        package var app: String
+        package var provider: String
+        package var environment: String
         /// Of the latest evidence: the provider's reason, and why it was quarantined.
-        var reason: String
-        var cause: String
-        var count: Int
-        var first: Date
-        var last: Date
+        package var reason: String
+        package var cause: String
+        package var count: Int
+        package var first: Date
+        package var last: Date
     }
 
     /// A tripped guard.
-    struct TrippedGuard: Hashable, Sendable {
-        var route: String
-        var since: Date
-        var until: Date
-        var refused: Int64?
-        var answered: Int64?
+    package struct TrippedGuard: Hashable, Sendable {
+        package var route: String
+        package var since: Date
+        package var until: Date
+        package var refused: Int64?
+        package var answered: Int64?
     }
 
     /// The registrations that a command selects.
-    enum RegistrationSelection: Hashable, Sendable {
+    package enum RegistrationSelection: Hashable, Sendable {
         case devices([UUID])
         case all
     }
 
     /// An operator's decision.
-    enum QuarantineAction: String, Sendable {
+    package enum QuarantineAction: String, Sendable {
         /// Accepts the evidence: feedback publishes its commands.
         case release = "approved"
         /// Rejects the evidence.
@@ -46,7 +46,9 @@ struct QuarantineStore: Sendable {
     }
 
     /// The quarantined registrations, the latest first, at most `limit`, and their total number.
-    func list(app: AppID?, limit: Int) async throws(PostgresError) -> (entries: [QuarantinedRegistration], total: Int) {
+    package func list(app: AppID?, limit: Int) async throws(PostgresError) -> (
+        entries: [QuarantinedRegistration], total: Int
+    ) {
         let rows = try await database.query(
             """
             SELECT device_id, app, provider, coalesce(environment, 'unknown') AS environment,
@@ -74,7 +76,7 @@ struct QuarantineStore: Sendable {
     }
 
     /// The tripped guards.
-    func guards(app: AppID?) async throws(PostgresError) -> [TrippedGuard] {
+    package func guards(app: AppID?) async throws(PostgresError) -> [TrippedGuard] {
         let rows = try await database.query(
             """
             SELECT app || '/' || provider || '/' || environment AS route, tripped_at, held_until, refused, answered
@@ -94,17 +96,17 @@ struct QuarantineStore: Sendable {
     }
 
     /// One piece of evidence.
-    struct Evidence: Hashable, Sendable {
-        var observed: Date
-        var finding: String
-        var reason: String
-        var decision: String
-        var cause: String?
-        var notification: UUID
+    package struct Evidence: Hashable, Sendable {
+        package var observed: Date
+        package var finding: String
+        package var reason: String
+        package var decision: String
+        package var cause: String?
+        package var notification: UUID
     }
 
     /// All evidence about a registration, the latest first, decided or not.
-    func evidence(of device: UUID, limit: Int) async throws(PostgresError) -> [Evidence] {
+    package func evidence(of device: UUID, limit: Int) async throws(PostgresError) -> [Evidence] {
         let rows = try await database.query(
             """
             SELECT observed_at, finding, reason, decision, detail, notification_id FROM feedback.evidence
@@ -125,7 +127,7 @@ struct QuarantineStore: Sendable {
     /// continuing spike trips them again.
     ///
     /// - Returns: the number of registrations.
-    func apply(
+    package func apply(
         _ decision: QuarantineAction, about registrations: RegistrationSelection, app: AppID?, now: Date
     ) async throws -> Int {
         let (all, devices): (Bool, [UUID]) =

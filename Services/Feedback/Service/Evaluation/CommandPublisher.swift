@@ -1,4 +1,5 @@
 import AMQP
+import FeedbackStore
 import FoundationEssentials
 import Logging
 import Messaging

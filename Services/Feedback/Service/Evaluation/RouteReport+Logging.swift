@@ -1,22 +1,8 @@
+import FeedbackStore
 import Logging
 import PushProtocol
 import ServiceConnections
 import ServiceKit
-
-/// The result of one evaluation of a route.
-struct RouteReport: Hashable, Sendable {
-    var route: FeedbackRoute
-    var before: GuardState
-    var after: GuardState
-    /// The spike that trips the guard or keeps it tripped; `nil` without one, or if a sender reported it.
-    var spike: ObservedSpike?
-    /// The number of pieces of evidence by decision.
-    var decided: [String: Int] = [:]
-    /// Evidence that cannot be decoded and was marked dead.
-    var dead: [DeadEvidence] = []
-    /// Whether more evidence is due now.
-    var hasMore = false
-}
 
 extension [DeadEvidence] {
     /// Counts and logs each dead row.

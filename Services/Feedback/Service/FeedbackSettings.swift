@@ -1,3 +1,4 @@
+import FeedbackStore
 import ServiceKit
 
 /// The settings of evidence evaluation.

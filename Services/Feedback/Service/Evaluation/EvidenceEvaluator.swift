@@ -1,3 +1,4 @@
+import FeedbackStore
 import Logging
 import Postgres
 import PushProtocol

@@ -3,16 +3,16 @@ import Postgres
 import PushProtocol
 
 /// Evidence that was marked dead: its row cannot be decoded, or its command cannot be published.
-struct DeadEvidence: Hashable, Sendable {
-    var key: Evidence.Key
-    var app: String
+package struct DeadEvidence: Hashable, Sendable {
+    package var key: Evidence.Key
+    package var app: String
     /// The faulty column or member, without its value.
-    var detail: String
+    package var detail: String
 
     /// The stored row cannot be decoded.
-    static let unreadable = "row-unreadable"
+    package static let unreadable = "row-unreadable"
     /// The broker always rejects the command.
-    static let unpublishable = "row-unpublishable"
+    package static let unpublishable = "row-unpublishable"
 
     /// Reads the key and app of a row that ``Evidence/init(_:)`` cannot decode.
     init(_ row: PostgresRow, _ error: PostgresError) throws(PostgresError) {
@@ -23,7 +23,7 @@ struct DeadEvidence: Hashable, Sendable {
         detail = error.detail
     }
 
-    init(_ evidence: Evidence, detail: String) {
+    package init(_ evidence: Evidence, detail: String) {
         key = evidence.key
         app = evidence.route.app.rawValue
         self.detail = detail

@@ -1,3 +1,4 @@
+import FeedbackStore
 import Metrics
 import PushProtocol
 import Synchronization

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PushProtocol
+package import PushProtocol
 
 /// A provider's statement about a registration, derived from an outcome.
 struct Finding: Hashable, Sendable {
@@ -86,7 +86,7 @@ extension Outcomes {
     var findings: [Finding] { outcomes.compactMap { Finding($0, in: self) } }
 
     /// The commands that need no evaluation. Their ids are derived, so a redelivery repeats them.
-    var corrections: [DeviceCommand] {
+    package var corrections: [DeviceCommand] {
         findings.compactMap { finding in
             guard let command = finding.correction else { return nil }
             let push = DerivedID.push(notification: finding.notification, device: finding.device)

@@ -1,18 +1,24 @@
-import FoundationEssentials
-import Postgres
-import PushProtocol
+package import FoundationEssentials
+package import Postgres
+package import PushProtocol
 
 /// Deletes the evidence about erased registrations and blocks later evidence about them.
-struct ErasureStore: Sendable {
+package struct ErasureStore: Sendable {
     private let database: PostgresPool
 
-    init(_ database: PostgresPool) { self.database = database }
+    package init(_ database: PostgresPool) { self.database = database }
 
     /// An erasure. It covers all registrations of the device up to `revokes`.
-    struct Erasure: Hashable, Sendable {
-        var device: UUID
-        var revokes: Timestamp
-        var at: Timestamp
+    package struct Erasure: Hashable, Sendable {
+        package var device: UUID
+        package var revokes: Timestamp
+        package var at: Timestamp
+
+        package init(device: UUID, revokes: Timestamp, at: Timestamp) {
+            self.device = device
+            self.revokes = revokes
+            self.at = at
+        }
     }
 
     /// Deletes all evidence about these registrations, with any decision. Records the erasures, so that later evidence
@@ -20,7 +26,7 @@ struct ErasureStore: Sendable {
     ///
     /// - Returns: The number of deleted pieces of evidence.
     @discardableResult
-    func erase(_ erasures: [Erasure]) async throws -> Int {
+    package func erase(_ erasures: [Erasure]) async throws -> Int {
         guard !erasures.isEmpty else { return 0 }
         return try await database.transaction { transaction in
             // Concurrent inserts of evidence end before the deletion, or see the erasure.
