@@ -200,7 +200,7 @@ let package = Package(
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
-        store("FeedbackStore", of: "Feedback", ["Postgres", "PushProtocol"]),
+        store("FeedbackStore", of: "Feedback", ["ServiceConnections", "Postgres", "PushProtocol"]),
         service(
             "Feedback", folder: "Service",
             [
@@ -210,7 +210,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "RegistryStore", "FeedbackStore", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers",
+                "RegistryStore", "FeedbackStore", "HTTPAuth", "ServiceConnections", "ServiceKit", "DecisionLog",
+                "Providers",
                 "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
                 argumentParser,
                 jwtKit, crypto, logging,

@@ -36,12 +36,13 @@ enum ImportRules {
             "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
-        "FeedbackStore": ["Postgres", "PushProtocol"],
+        "FeedbackStore": ["ServiceConnections", "Postgres", "PushProtocol"],
         "Feedback": [
             "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
         ],
         "Pushctl": [
-            "RegistryStore", "FeedbackStore", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RegistryStore", "FeedbackStore", "HTTPAuth", "ServiceConnections", "ServiceKit", "DecisionLog",
+            "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],

@@ -1,13 +1,14 @@
 import Foundation
 import Postgres
 import PushProtocol
+import ServiceConnections
 import Testing
 import TestSupport
 
 @testable import Pushctl
 
 /// Dead rows in the services' tables, as an operator lists and changes them.
-@Suite(.timeLimit(.minutes(2))) struct DeadRowTests {
+@Suite(.timeLimit(.minutes(2))) struct DeadRowsCommandTests {
     private static let held = UUID(uuidString: "11111111-1111-5111-8111-111111111111")!
     private static let event = UUID(uuidString: "22222222-2222-5222-8222-222222222222")!
 
@@ -44,7 +45,7 @@ import TestSupport
                 INSERT INTO rules.person (app, user_id, settings, dead_at, dead_reason)
                 VALUES ('family', '1', '{"zone":"Nowhere"}', now(), 'unreadable')
                 """)
-            try await body(DeadRowStore(pool), pool)
+            try await body(DeadRowStore(pool, tables: DeadRowTable.all), pool)
         }
     }
 
@@ -72,7 +73,7 @@ import TestSupport
 
     @Test func `a filter selects by table, app, reason and key`() async throws {
         try await withRows { (store: DeadRowStore, _: PostgresPool) async throws in
-            let held = DeadRowTable.all[0]
+            let held = "rules.held"
             let filters: [(DeadRowStore.RowFilter, Int)] = [
                 (.init(), 5), (.init(table: held), 2), (.init(app: "family"), 4), (.init(app: "seek"), 1),
                 (.init(reason: "failed"), 1), (.init(table: held, app: "family"), 1), (.init(key: "family/1"), 1),
@@ -111,7 +112,7 @@ import TestSupport
 
     @Test func `missing tables are skipped`() async throws {
         try await TestSchema.feedback.withPool { (pool: PostgresPool) async throws in
-            #expect(try await DeadRowStore(pool).list(.init(), limit: 10).isEmpty)
+            #expect(try await DeadRowStore(pool, tables: DeadRowTable.all).list(.init(), limit: 10).isEmpty)
         }
     }
 
@@ -126,7 +127,7 @@ import TestSupport
                         AND table_name <> 'campaign_range'
                     """)
                 let tables = try rows.map { try $0.decode(String.self, at: 0) }
-                #expect(Set(tables) == Set(DeadRowTable.all.filter { $0.schema == schema.rawValue }.map(\.name)))
+                #expect(Set(tables) == Set(DeadRowTable.all.map(\.name).filter { $0.hasPrefix("\(schema.rawValue).") }))
             }
         }
     }
@@ -135,7 +136,7 @@ import TestSupport
         typealias RowOptions = DeadRowsCommand.RowOptions
         let everything = DeadRowStore.RowFilter()
         let some = DeadRowStore.RowFilter(table: try RowOptions.table("rules.held"))
-        #expect(some.table == DeadRowTable.all[0])
+        #expect(some.table == "rules.held")
         #expect(throws: CommandError.self) { try RowOptions.table("rules.heldd") }
         #expect(try RowOptions.checked(some, all: false) == some)
         #expect(throws: CommandError.self) { try RowOptions.checked(everything, all: false) }

@@ -8,14 +8,14 @@ import TestSupport
 @testable import Pushctl
 
 /// Keys created by `pushctl keys` are accepted by the registry and rules.
-@Suite(.timeLimit(.minutes(2))) struct KeyStoreTests {
+@Suite(.timeLimit(.minutes(2))) struct KeysCommandTests {
     private static let app = AppID(rawValue: "family-portal")!
 
     @Test func `a key is stored without its secret, accepted by the registry, and revoked`() async throws {
         try await TestSchema.registry.withPool { pool in
             var random = SplitMix(seed: 5)
             let key = APIKey(using: &random)
-            let store = KeyStore(pool, of: .registry)
+            let store = APIKeyStore(pool, schema: APIKeyService.registry.schema)
             #expect(try await store.list().isEmpty)
             let expiry = Date(timeIntervalSince1970: 4_000_000_000)
             try await store.add(
@@ -56,7 +56,7 @@ import TestSupport
         try await TestSchema.rules.withPool { pool in
             var random = SplitMix(seed: 6)
             let key = APIKey(using: &random)
-            let store = KeyStore(pool, of: .rules)
+            let store = APIKeyStore(pool, schema: APIKeyService.rules.schema)
             try await store.add(
                 key, name: "desk", app: nil, operations: APIKeyService.rules.operations, expiresAt: nil)
             let record = try #require(try await APIKeyStore(pool, schema: "rules").record(of: key.id))

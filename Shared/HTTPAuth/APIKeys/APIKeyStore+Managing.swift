@@ -1,47 +1,39 @@
-import FoundationEssentials
-import Postgres
-import PushProtocol
+package import FoundationEssentials
+package import Postgres
+package import PushProtocol
 
-/// Creates, lists and revokes a service's API keys. The service itself can only look them up.
-struct KeyStore: Sendable {
-    private let database: PostgresPool
-    private let service: APIKeyService
-
-    init(_ database: PostgresPool, of service: APIKeyService) {
-        self.database = database
-        self.service = service
-    }
-
+/// Creates, lists and revokes a service's API keys, for `pushctl keys`. The service itself has no right to do so.
+extension APIKeyStore {
     /// A key without its secret, which is not stored.
-    struct StoredAPIKey: Hashable, Sendable {
-        var id: String
-        var name: String
+    package struct StoredAPIKey: Hashable, Sendable {
+        package var id: String
+        package var name: String
         /// `nil`: every app.
-        var app: AppID?
-        var operations: [String]
-        var createdAt: Date
-        var expiresAt: Date?
-        var revokedAt: Date?
-        var lastUsedAt: Date?
+        package var app: AppID?
+        package var operations: [String]
+        package var createdAt: Date
+        package var expiresAt: Date?
+        package var revokedAt: Date?
+        package var lastUsedAt: Date?
     }
 
     /// Stores a new key.
-    func add(
+    package func add(
         _ key: APIKey, name: String, app: AppID?, operations: [APIKey.Operation], expiresAt: Date?
     ) async throws(PostgresError) {
         try await database.execute(
             """
-            INSERT INTO \(identifier: service.schema).api_key (id, digest, name, app, operations, expires_at)
+            INSERT INTO \(identifier: schema).api_key (id, digest, name, app, operations, expires_at)
             VALUES (\(key.id), \(key.digest), \(name), \(app?.rawValue), \(operations.map(\.rawValue)), \(expiresAt))
             """)
     }
 
     /// All keys, the latest first.
-    func list() async throws(PostgresError) -> [StoredAPIKey] {
+    package func list() async throws(PostgresError) -> [StoredAPIKey] {
         let rows = try await database.query(
             """
             SELECT id, name, app, operations, created_at, expires_at, revoked_at, last_used_at
-            FROM \(identifier: service.schema).api_key ORDER BY created_at DESC, id
+            FROM \(identifier: schema).api_key ORDER BY created_at DESC, id
             """)
         var entries: [StoredAPIKey] = []
         for row in rows {
@@ -59,10 +51,10 @@ struct KeyStore: Sendable {
     /// Revokes a key permanently.
     ///
     /// - Returns: whether the key exists.
-    func revoke(_ id: String) async throws(PostgresError) -> Bool {
+    package func revoke(_ id: String) async throws(PostgresError) -> Bool {
         try await database.execute(
             """
-            UPDATE \(identifier: service.schema).api_key SET revoked_at = coalesce(revoked_at, statement_timestamp())
+            UPDATE \(identifier: schema).api_key SET revoked_at = coalesce(revoked_at, statement_timestamp())
             WHERE id = \(id)
             """) > 0
     }
