@@ -132,28 +132,38 @@ let package = Package(
 
         .target(name: "CAllocator", path: "Shared/CAllocator"),
 
+        room("Primitives", []),
         room("PushProtocol", [crypto]),
-        room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
-        room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
-        room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        room("AMQP", ["CRabbitMQ", "Primitives", logging, lifecycle, atomics, collections]),
+        room("Postgres", ["CPostgres", "Primitives", logging, lifecycle, collections, crypto]),
+        room("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
         room("HTTPSFetch", ["CCurl", logging]),
-        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
+        room(
+            "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
+            exclude: ["BrokerFacts.md"]),
         room("DecisionLog", ["PushProtocol", "Postgres"]),
         room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
         room(
             "PushSending",
-            ["Providers", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
+            [
+                "Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit,
+                collections,
+            ]),
         room("TokenEncryption", ["PushProtocol", crypto]),
         room(
             "ServiceKit",
             [
-                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
+                "CAllocator", "Primitives", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics,
+                coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
             ]),
         room(
             "ServiceConnections",
             ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
+        room(
+            "SenderService",
+            ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
         room(
             "HTTPAuth",
             [
@@ -178,7 +188,7 @@ let package = Package(
             "Rules",
             [
                 "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-                "Postgres", "PushProtocol",
+                "Postgres", "Primitives", "PushProtocol",
                 hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ],
             data: [
@@ -189,14 +199,15 @@ let package = Package(
         service(
             "APNsSender",
             [
-                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
-                "HTTP2", jwtKit, x509,
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol",
+                "HTTP2",
+                jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
@@ -241,15 +252,21 @@ let package = Package(
                 "AMQP", "Messaging", "PushProtocol", "Providers", "PushSending", "TokenEncryption", logging, lifecycle,
             ]),
         tests("Architecture", []),
+        tests("Primitives", ["Primitives"]),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
-        tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
-        tests("Postgres", ["Postgres", "TestSupport", logging]),
-        tests("HTTP2", ["HTTP2", "HTTP2Server", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
+        tests("AMQP", ["AMQP", "Primitives", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
+        tests("Postgres", ["Postgres", "Primitives", "TestSupport", logging]),
+        tests(
+            "HTTP2",
+            [
+                "HTTP2", "HTTP2Server", "Primitives", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL,
+            ]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
         tests(
             "Messaging",
             [
-                "Messaging", "AMQP", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit, lifecycle,
+                "Messaging", "AMQP", "Primitives", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit,
+                lifecycle,
             ]),
         tests(
             "PushSending",

@@ -4,17 +4,16 @@ import NIOCore
 import Providers
 import PushProtocol
 import PushSending
+import SenderService
 import ServiceKit
 
 /// The gateways of all configured apps to APNs, one for each environment.
 ///
 /// Apple binds a connection to the first key or certificate used on it, and limits the token rate of each key.
 /// Therefore apps that share a credential share one client for each host, and one token source for each key.
-struct APNsGateways {
+struct APNsGateways: SenderGateways {
     private(set) var byRoute: [ProviderRoute: ProviderGateway] = [:]
-    /// The event loop of the credential's connections, on which the app's pushes are handled.
     private(set) var executors: [AppID: any TaskExecutor] = [:]
-    /// The routes with an unusable key or certificate, and the reasons.
     private(set) var unusable: [ProviderRoute: String] = [:]
 
     private let settings: APNsSettings
@@ -114,7 +113,6 @@ struct APNsGateways {
             }
     }
 
-    /// The credential files, their routes and the action when a file changes.
     var watched: [CredentialWatcher.WatchedFile] {
         watchedKeys + certificates.map { .init(file: $1, routes: routesOfCertificate[$0, default: []]) }
     }

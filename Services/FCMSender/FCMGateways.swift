@@ -5,19 +5,18 @@ import NIOCore
 import Providers
 import PushProtocol
 import PushSending
+import SenderService
 import ServiceKit
 
 /// The gateways of all configured apps to FCM. FCM has one environment, so each app has one route, in `production`.
 ///
 /// Apps with the same service account share access tokens and connections. Apps of the same project share its quota.
-struct FCMGateways {
+struct FCMGateways: SenderGateways {
     private(set) var byRoute: [ProviderRoute: FCMGateway] = [:]
-    /// The event loop of the account's connections, on which the app's pushes are handled.
     private(set) var executors: [AppID: any TaskExecutor] = [:]
     /// Each account with its apps.
     private(set) var accounts: [(account: FCMAccount, apps: [AppID])] = []
     let quotas: ProjectQuotas
-    /// The routes with an unusable service account, and the reasons.
     private(set) var unusable: [ProviderRoute: String] = [:]
 
     /// The clients of all accounts.
@@ -27,7 +26,6 @@ struct FCMGateways {
         }
     }
 
-    /// The account files, their routes and the action when a file changes.
     var watched: [CredentialWatcher.WatchedFile] {
         accounts.map { account, apps in
             .init(

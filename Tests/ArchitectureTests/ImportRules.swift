@@ -2,19 +2,23 @@
 enum ImportRules {
     /// The modules of this package that each module may import.
     static let modules: [String: Set<String>] = [
+        "Primitives": [],
         "PushProtocol": [],
-        "AMQP": ["CRabbitMQ"],
-        "Postgres": ["CPostgres"],
-        "HTTP2": ["CNGHTTP2"],
+        "AMQP": ["CRabbitMQ", "Primitives"],
+        "Postgres": ["CPostgres", "Primitives"],
+        "HTTP2": ["CNGHTTP2", "Primitives"],
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
-        "Messaging": ["AMQP", "PushProtocol"],
+        "Messaging": ["AMQP", "Primitives", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
         "Providers": ["PushProtocol"],
-        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
+        "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["PushProtocol"],
+        "ServiceKit": ["Primitives", "PushProtocol"],
         "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "SenderService": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
+        ],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "RegistryStore": [
@@ -26,14 +30,13 @@ enum ImportRules {
         ],
         "Rules": [
             "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
-            "Postgres", "PushProtocol",
+            "Postgres", "Primitives", "PushProtocol",
         ],
         "APNsSender": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
-            "HTTP2",
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol", "HTTP2",
         ],
         "FCMSender": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
         "FeedbackStore": ["ServiceConnections", "Postgres", "PushProtocol"],
@@ -81,8 +84,8 @@ enum ImportRules {
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "AMQP", "Postgres", "Messaging", "PushSending", "SenderService", "ServiceConnections", "ServiceKit",
+            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Configuration": ["ServiceKit"],
@@ -115,7 +118,7 @@ enum ImportRules {
     ]
 
     /// Modules without I/O. Their imports are pure too.
-    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
+    static let pureModules: Set<String> = ["Primitives", "PushProtocol", "Providers", "TokenEncryption"]
 
     /// The external modules without I/O.
     static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]

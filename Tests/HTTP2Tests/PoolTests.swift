@@ -1,4 +1,5 @@
 import NIOCore
+import Primitives
 import Testing
 
 @testable import HTTP2
@@ -10,7 +11,8 @@ struct PoolTests {
     private func pool(maximum: Int = 3) -> ConnectionPool {
         ConnectionPool(
             maximum: maximum,
-            backoff: ConnectBackoff(interval: .seconds(1), backoff: .milliseconds(200), maximumBackoff: .seconds(5)))
+            backoff: ConnectBackoff(
+                interval: .seconds(1), backoff: Backoff(base: .milliseconds(200), cap: .seconds(5))))
     }
 
     /// Returns a pool of two connections with a stream on each; a run on the second has started.
@@ -143,7 +145,7 @@ struct PoolTests {
     }
 
     @Test func `jitter spreads reconnects`() {
-        var early = ConnectBackoff(interval: .seconds(1), backoff: .seconds(2), maximumBackoff: .seconds(5))
+        var early = ConnectBackoff(interval: .seconds(1), backoff: Backoff(base: .seconds(2), cap: .seconds(5)))
         var late = early
         early.failed(now: start, random: 0)
         late.failed(now: start, random: 1)

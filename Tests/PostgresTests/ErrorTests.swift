@@ -1,3 +1,4 @@
+import Primitives
 import Testing
 
 @testable import Postgres
@@ -46,9 +47,11 @@ import Testing
     }
 
     @Test func `backoff doubles, is capped, and has jitter in its second half`() {
-        let backoff = RetryBackoff(first: .milliseconds(100), cap: .seconds(5))
-        #expect(backoff.delay(afterFailures: 1, randomness: 0) == .milliseconds(50))
-        #expect(backoff.delay(afterFailures: 3, randomness: 1) == .milliseconds(400))
-        #expect(backoff.delay(afterFailures: 400, randomness: 1) == .seconds(5))
+        func delay(_ failures: Int, _ random: Double) -> Duration {
+            Backoff.reconnecting.delay(afterFailures: failures, jitter: .equal, random: random)
+        }
+        #expect(delay(1, 0) == .milliseconds(50))
+        #expect(delay(3, 1) == .milliseconds(400))
+        #expect(delay(400, 1) == .seconds(5))
     }
 }

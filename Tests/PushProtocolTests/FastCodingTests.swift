@@ -154,7 +154,7 @@ struct FastCodingTests {
     }
 
     @Test(arguments: [
-        #"{"a":1,"a":2}"#, "[1.5]", "[1e3]", "[01]", "[-]", #"["\ud83d\ude00"]"#, #"["\x"]"#, "[1,]", #"{"a":}"#,
+        #"{"a":1,"a":2}"#, "[1.5]", "[1e3]", "[01]", "[-]", #"["\ud83d"]"#, #"["\x"]"#, "[1,]", #"{"a":}"#,
         "[123456789012345678901]", "nul", "", "[", #"["#, "{\"a\" 1}", "[\"a\u{1}\"]",
     ])
     func `input that is not canonical throws`(text: String) {
@@ -168,7 +168,8 @@ struct FastCodingTests {
                 ["a": [1, -2, true, false, nil], "b": [:]]
             ),
             (#"["\"\\\/\n\r\t\b\f\u00e9\u20ac", "é€😀", ""]"#, ["\"\\/\n\r\t\u{8}\u{c}é€", "é€😀", ""]),
-            ("[]", []), ("0", 0), ("-0", 0), ("999999999999999999", 999_999_999_999_999_999),
+            (#"["\ud83d\ude00"]"#, ["😀"]), ("[]", []), ("0", 0), ("-0", 0),
+            ("999999999999999999", 999_999_999_999_999_999),
         ] as [(String, JSONValue)])
     func `common input is read`(text: String, value: JSONValue) throws {
         #expect(try Self.value(text) == value)

@@ -27,9 +27,9 @@ extension Router<BasicRequestContext> {
     static func body(of request: Request) async throws -> JSONValue {
         let buffer = try await request.body.collect(upTo: maximumBodySize)
         do {
-            return try JSONReader.value(of: buffer.readableBytesView)
+            return try ProviderJSON.value(of: buffer.readableBytesView)
         } catch {
-            throw ControlRequestError("the body is not JSON at byte \(error.offset): \(error.problem)")
+            throw ControlRequestError("the body is not JSON at byte \(error.offset)")
         }
     }
 }

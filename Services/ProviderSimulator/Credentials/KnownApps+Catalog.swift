@@ -41,7 +41,7 @@ extension APNsKey {
 extension ServiceAccount {
     /// Reads the JSON key file of a Google service account.
     fileprivate init(file: String) throws(ConfigurationError) {
-        guard let data = try? Data(contentsOf: URL(filePath: file)), let account = try? JSONReader.value(of: data)
+        guard let data = try? Data(contentsOf: URL(filePath: file)), let account = try? ProviderJSON.value(of: data)
         else {
             throw ConfigurationError("\(file): is not a service account's JSON key")
         }

@@ -1,3 +1,4 @@
+import Primitives
 import PushProtocol
 import Yams
 
@@ -59,7 +60,7 @@ extension RuleFileReader {
         case "exists": return exists(value)
         default:
             let hint =
-                Suggestion.nearest(to: name, in: RuleFileReader.operators).map { "did you mean “\($0)”?" }
+                NearestMatch.of(name, among: RuleFileReader.operators).map { "did you mean “\($0)”?" }
                 ?? "the operators are \(RuleFileReader.operators.joined(separator: ", "))"
             report(value, "unknown operator; \(hint)")
             return nil

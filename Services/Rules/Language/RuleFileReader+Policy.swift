@@ -1,3 +1,4 @@
+import Primitives
 import PushProtocol
 import Yams
 
@@ -134,7 +135,7 @@ extension RuleFileReader {
     private func known(_ field: Field, in names: some Collection<String>, _ place: String) -> String? {
         guard let name = text(field) else { return nil }
         if names.contains(name) { return name }
-        let hint = Suggestion.nearest(to: name, in: names).map { "did you mean “\($0)”?" } ?? "describe it there"
+        let hint = NearestMatch.of(name, among: names).map { "did you mean “\($0)”?" } ?? "describe it there"
         report(field, "there is no “\(name)” under “\(place)”; \(hint)")
         return nil
     }

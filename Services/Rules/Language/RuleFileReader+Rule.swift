@@ -1,3 +1,4 @@
+import Primitives
 import PushProtocol
 import Yams
 
@@ -119,7 +120,7 @@ extension RuleFileReader {
         guard let name = text(field) else { return nil }
         if catalog[name] != nil { return name }
         let hint =
-            Suggestion.nearest(to: name, in: catalog.keys).map { "did you mean “\($0)”?" }
+            NearestMatch.of(name, among: catalog.keys).map { "did you mean “\($0)”?" }
             ?? "describe it under “events”"
         report(field, "the event “\(name)” is not known; \(hint)")
         return nil
@@ -221,7 +222,7 @@ extension RuleFileReader {
     func checkPath(_ path: String, _ shapes: [EventShape], line: Int, key: String) {
         guard !shapes.isEmpty, !shapes.contains(where: { $0.paths.contains(path) }) else { return }
         let known = Set(shapes.flatMap(\.paths))
-        let hint = Suggestion.nearest(to: path, in: known).map { "; did you mean “\($0)”?" } ?? ""
+        let hint = NearestMatch.of(path, among: known).map { "; did you mean “\($0)”?" } ?? ""
         report(line: line, key: key, "no example of the event has “\(path)”\(hint)")
     }
 }

@@ -1,3 +1,4 @@
+import Primitives
 import PushProtocol
 import Yams
 
@@ -78,7 +79,7 @@ extension RuleFileReader {
         guard let members = members(field) else { return nil }
         var present = Set(members.map(\.name))
         for (name, value) in members where !keys.contains(name) {
-            let meant = Suggestion.nearest(to: name, in: keys)
+            let meant = NearestMatch.of(name, among: keys)
             let hint = meant.map { "did you mean “\($0)”?" } ?? "the keys here are \(keys.joined(separator: ", "))"
             report(value, "unknown key; \(hint)")
             // A misspelt key is not reported as missing too.
@@ -138,7 +139,7 @@ extension RuleFileReader {
         guard let text = text(field) else { return nil }
         if let word = Word(rawValue: text) { return word }
         let words = Word.allCases.map(\.rawValue)
-        let hint = Suggestion.nearest(to: text, in: words).map { "; did you mean “\($0)”?" } ?? ""
+        let hint = NearestMatch.of(text, among: words).map { "; did you mean “\($0)”?" } ?? ""
         report(field, "“\(text)” is not one of \(words.joined(separator: ", "))\(hint)")
         return nil
     }

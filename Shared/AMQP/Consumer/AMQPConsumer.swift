@@ -72,8 +72,7 @@ package final class AMQPConsumer: Service, Sendable {
                 logger in
                 ConsumerRole(
                     commandQueue: commandQueue, control: control, snapshot: snapshot, logger: logger,
-                    backoff: self.configuration.backoff,
-                    maximumBytes: bytes, acknowledged: acknowledged)
+                    backoff: ReconnectBackoff(self.configuration), maximumBytes: bytes, acknowledged: acknowledged)
             }
         } catch {
             // No thread serves the subscriptions.

@@ -44,7 +44,7 @@ extension ConsumerRole {
         for tag in commands.rejected where tag.generation != generation || !tracker.reject(tag.value) { stale += 1 }
         if stale > 0 { snapshot.staleSettlements.add(stale, ordering: .relaxed) }
         for subscription in commands.subscribed {
-            consumers[subscription.id] = QueueConsumer(subscription, backoff: ReconnectBackoff(backoff), nextTry: now)
+            consumers[subscription.id] = QueueConsumer(subscription, backoff: backoff, nextTry: now)
         }
         if !commands.subscribed.isEmpty { updateSnapshot() }
         return commands

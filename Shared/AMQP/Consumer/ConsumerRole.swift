@@ -21,7 +21,8 @@ struct ConsumerRole: ConnectionRole {
     let control: ConnectionControl
     let snapshot: ConsumerSnapshot
     let logger: Logger
-    let backoff: BackoffPolicy
+    /// The backoff of a new subscription.
+    let backoff: ReconnectBackoff
     /// Reading pauses above this number of unsettled bytes.
     let maximumBytes: Int
     /// Receives the time from delivery to acknowledgement.
@@ -45,8 +46,7 @@ struct ConsumerRole: ConnectionRole {
 
     init(
         commandQueue: ConsumerCommandQueue, control: ConnectionControl, snapshot: ConsumerSnapshot, logger: Logger,
-        backoff: BackoffPolicy,
-        maximumBytes: Int, acknowledged: @escaping @Sendable ([Duration]) -> Void
+        backoff: ReconnectBackoff, maximumBytes: Int, acknowledged: @escaping @Sendable ([Duration]) -> Void
     ) {
         self.commandQueue = commandQueue
         self.control = control

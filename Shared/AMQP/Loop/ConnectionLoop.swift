@@ -39,7 +39,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
         self.watchdog = watchdog
         self.logger = logger
         self.role = role
-        backoff = ReconnectBackoff(configuration.backoff)
+        backoff = ReconnectBackoff(configuration)
     }
 
     mutating func run() {

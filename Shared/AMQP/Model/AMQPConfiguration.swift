@@ -1,3 +1,5 @@
+package import Primitives
+
 /// Broker address, credentials, time-outs and backoff of a connection.
 ///
 /// Several connections can share one configuration. Its description contains no password.
@@ -21,7 +23,10 @@ package struct AMQPConfiguration: Sendable {
     /// The proposed heartbeat interval. The smaller of both sides' values applies.
     package let heartbeat: Duration
     package var timeouts = Timeouts()
-    package var backoff = BackoffPolicy()
+    /// The waits between attempts to connect or subscribe.
+    package var backoff = Backoff(base: .milliseconds(500), cap: .seconds(30))
+    /// The jitter of ``backoff``: returns a number in 0..<1. Called once per wait; seeded in tests.
+    package var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
     /// Returns the current URL; `nil` for a fixed URL, and while the source is unreadable. Called on connection
     /// threads, before each attempt and about once a second between attempts. An invalid URL leaves the previous one in
     /// force.

@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Primitives
 
 /// The messages to publish and the unconfirmed ones, and which may be sent next. Pure: time is an argument.
 ///
@@ -184,7 +185,7 @@ struct PublishQueue {
         }
         guard close.code == 403 || close.code == 404 else { return }
         let count = (refusedExchanges[queued.message.exchange]?.count ?? 0) + 1
-        let pause = min(Self.maximumRefusalInterval, Self.missingInterval * (1 << min(count - 1, 10)))
+        let pause = Backoff(base: Self.missingInterval, cap: Self.maximumRefusalInterval).ceiling(afterFailures: count)
         refusedExchanges[queued.message.exchange] = RefusedExchange(
             code: close.code, text: close.text, count: count,
             nextTry: now + (close.code == 404 ? Self.missingInterval : pause))

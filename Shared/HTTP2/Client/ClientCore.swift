@@ -44,8 +44,7 @@ final class ClientCore {
         self.firstStream = firstStream
         self.logger = logger
         let backoff = ConnectBackoff(
-            interval: TimeAmount(configuration.connectInterval), backoff: TimeAmount(configuration.connectBackoff),
-            maximumBackoff: TimeAmount(configuration.maximumConnectBackoff))
+            interval: TimeAmount(configuration.connectInterval), backoff: configuration.connectBackoff)
         pool = ConnectionPool(maximum: configuration.maximumConnections, backoff: backoff)
     }
 

@@ -1,4 +1,5 @@
 import NIOCore
+import Primitives
 
 /// Limits the rate of new connections: one for each interval on average, fewer after failures.
 ///
@@ -7,8 +8,7 @@ import NIOCore
 /// interval.
 struct ConnectBackoff {
     private let interval: TimeAmount
-    private let backoff: TimeAmount
-    private let maximumBackoff: TimeAmount
+    private let backoff: Backoff
     private var failures = 0
     /// The end of the current backoff.
     private var backoffEnd = NIODeadline.uptimeNanoseconds(0)
@@ -16,10 +16,9 @@ struct ConnectBackoff {
     /// The start before `lastStart`.
     private var earlierStart: NIODeadline?
 
-    init(interval: TimeAmount, backoff: TimeAmount, maximumBackoff: TimeAmount) {
+    init(interval: TimeAmount, backoff: Backoff) {
         self.interval = interval
         self.backoff = backoff
-        self.maximumBackoff = maximumBackoff
     }
 
     /// The earliest time to add a connection to working ones.
@@ -45,8 +44,6 @@ struct ConnectBackoff {
     /// senders do not reconnect together. `random` is in 0..<1.
     mutating func failed(now: NIODeadline, random: Double) {
         failures += 1
-        let doubled = Double(backoff.nanoseconds) * Double(1 << min(failures - 1, 30))
-        let whole = min(doubled, Double(maximumBackoff.nanoseconds))
-        backoffEnd = now + .nanoseconds(Int64(whole / 2 + whole / 2 * random))
+        backoffEnd = now + TimeAmount(backoff.delay(afterFailures: failures, jitter: .equal, random: random))
     }
 }

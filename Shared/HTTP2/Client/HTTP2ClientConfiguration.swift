@@ -1,3 +1,5 @@
+package import Primitives
+
 /// Connection limits and time-outs of a client. The defaults suit APNs; for FCM set `maximumConcurrentStreams` to 100
 /// and `pingAfter` to nil.
 package struct HTTP2ClientConfiguration: Hashable, Sendable {
@@ -17,10 +19,8 @@ package struct HTTP2ClientConfiguration: Hashable, Sendable {
     package var connectTimeout: Duration = .seconds(10)
     /// The least time between two connections.
     package var connectInterval: Duration = .seconds(1)
-    /// The delay after the first failed connection, doubled by each further failure; half of it is jitter.
-    package var connectBackoff: Duration = .milliseconds(200)
-    /// The upper bound of the backoff.
-    package var maximumConnectBackoff: Duration = .seconds(5)
+    /// The waits after failed connections; half of each is jitter.
+    package var connectBackoff = Backoff(base: .milliseconds(200), cap: .seconds(5))
 
     /// Sends a PING when requests are open and nothing was read for this long; nil disables PINGs.
     package var pingAfter: Duration? = .seconds(10)

@@ -1,3 +1,5 @@
+package import Primitives
+
 /// Limits and timing of one queue's consumer. Queues do not share these limits, so a slow queue does not affect
 /// another.
 package struct StagePolicy: Sendable {
@@ -38,7 +40,7 @@ package struct StagePolicy: Sendable {
         batchSize: Int = 100, batchBytes: Int = .max, batchWeight: Int = .max, batchLinger: Duration = .milliseconds(5),
         prefetch: UInt16 = 300, concurrentBatches: Int = 4, eagerBatches: Int = 1, maximumAttempts: Int = 8,
         unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(20), holdLimit: Duration = .seconds(1200),
-        backoff: Backoff = Backoff(), executor: (any TaskExecutor)? = nil
+        backoff: Backoff = Backoff(base: .milliseconds(200), cap: .seconds(5)), executor: (any TaskExecutor)? = nil
     ) {
         precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
         self.batchSize = batchSize

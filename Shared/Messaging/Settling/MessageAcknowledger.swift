@@ -1,5 +1,6 @@
 internal import AMQP
 internal import Logging
+internal import Primitives
 internal import PushProtocol
 
 /// Executes verdicts: publishes, waits for confirms, republishes refused messages, and acknowledges.

@@ -1,5 +1,6 @@
 internal import AMQP
 internal import Logging
+internal import Primitives
 internal import PushProtocol
 internal import Synchronization
 

@@ -1,4 +1,5 @@
 internal import Logging
+internal import Primitives
 
 /// One run of the migrator on a schema, over one connection.
 struct MigrationRun {
@@ -83,7 +84,7 @@ struct MigrationRun {
                     throw MigrationError(code: .failed, subject: subject, detail: "\(error)")
                 }
                 failures += 1
-                let delay = RetryBackoff.migrationLock.delay(afterFailures: failures, randomness: .random(in: 0..<1))
+                let delay = Backoff.migrationLock.delay(afterFailures: failures, jitter: .equal)
                 guard .now + delay < deadline else {
                     throw MigrationError(
                         code: .locked, subject: subject,

@@ -1,4 +1,5 @@
 internal import Logging
+internal import Primitives
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -44,7 +45,7 @@ extension PostgresPool {
             }
         case .close(let connection): await connection.close()
         case .retry(let failures):
-            let delay = RetryBackoff.reconnecting.delay(afterFailures: failures, randomness: randomness())
+            let delay = Backoff.reconnecting.delay(afterFailures: failures, jitter: .equal, random: randomness())
             // Cancelled only after the pool has finished.
             try? await Task.sleep(for: delay)
             apply { $0.retryDue() }

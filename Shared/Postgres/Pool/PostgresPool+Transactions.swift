@@ -1,3 +1,5 @@
+internal import Primitives
+
 extension PostgresPool {
     /// Runs `body` in a transaction: committed when it returns, rolled back when it throws.
     ///
@@ -17,7 +19,7 @@ extension PostgresPool {
             case .committed(let result): return result
             case .failed(let error, let cause):
                 guard let failures = retries.next(after: cause), !Task.isCancelled else { throw error }
-                let delay = RetryBackoff.transaction.delay(afterFailures: failures, randomness: randomness())
+                let delay = Backoff.transaction.delay(afterFailures: failures, jitter: .equal, random: randomness())
                 // A cancelled sleep is detected at the next checkout.
                 try? await Task.sleep(for: delay)
             }

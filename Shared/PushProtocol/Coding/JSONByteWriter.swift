@@ -12,6 +12,9 @@ package struct JSONByteWriter {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// Writes existing JSON unchanged.
+    package mutating func raw(bytes json: [UInt8]) { bytes.append(contentsOf: json) }
+
     /// Writes a quoted and escaped string (RFC 8259 §7).
     package mutating func string(_ text: String) {
         var text = text

@@ -2,19 +2,29 @@
 ///
 /// Throws ``NotCanonical`` for input that it does not handle. The caller then decodes with `JSONDecoder`, which
 /// produces the error text. Both produce equal values.
-struct JSONReader {
+package struct JSONReader {
     /// The input must be decoded with `JSONDecoder`.
-    struct NotCanonical: Error {}
+    package struct NotCanonical: Error {
+        package init() {}
+    }
 
     private let bytes: UnsafeBufferPointer<UInt8>
-    private(set) var position: Int
-    private var depth: Int
+    package private(set) var position: Int
+    /// The number of arrays and objects that may still be opened.
+    private var levels: Int
 
     /// Starts at `position` in `bytes`, inside `depth` arrays and objects. `bytes` must outlive the reader.
     init(_ bytes: UnsafeBufferPointer<UInt8>, from position: Int = 0, depth: Int = 0) {
         self.bytes = bytes
         self.position = position
-        self.depth = depth
+        levels = WireCoding.maximumDepth - depth
+    }
+
+    /// Accepts other nesting than messages have. `bytes` must outlive the reader.
+    package init(_ bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int) {
+        self.bytes = bytes
+        position = 0
+        levels = maximumDepth
     }
 
     // MARK: Structure
@@ -32,21 +42,37 @@ struct JSONReader {
             } while tryConsume(UInt8(ascii: ","))
             try expect(UInt8(ascii: "}"))
         }
-        depth -= 1
+        levels += 1
+    }
+
+    /// Reads an object. Calls `member` with each name; it must read the value. Accepts escapes in names.
+    package mutating func members(
+        _ member: (inout JSONReader, String) throws(NotCanonical) -> Void
+    ) throws(NotCanonical) {
+        try open(UInt8(ascii: "{"))
+        if !closes(UInt8(ascii: "}")) {
+            repeat {
+                let name = try string()
+                try expect(UInt8(ascii: ":"))
+                try member(&self, name)
+            } while tryConsume(UInt8(ascii: ","))
+            try expect(UInt8(ascii: "}"))
+        }
+        levels += 1
     }
 
     /// Reads an array. Calls `element` for each value.
-    mutating func array(_ element: (inout JSONReader) throws(NotCanonical) -> Void) throws(NotCanonical) {
+    package mutating func array(_ element: (inout JSONReader) throws(NotCanonical) -> Void) throws(NotCanonical) {
         try open(UInt8(ascii: "["))
         if !closes(UInt8(ascii: "]")) {
             repeat { try element(&self) } while tryConsume(UInt8(ascii: ","))
             try expect(UInt8(ascii: "]"))
         }
-        depth -= 1
+        levels += 1
     }
 
     /// Throws unless only whitespace follows.
-    mutating func end() throws(NotCanonical) {
+    package mutating func end() throws(NotCanonical) {
         skipSpace()
         guard position == bytes.count else { throw NotCanonical() }
     }
@@ -74,7 +100,7 @@ struct JSONReader {
         return false
     }
 
-    mutating func integer() throws(NotCanonical) -> Int64 {
+    package mutating func integer() throws(NotCanonical) -> Int64 {
         skipSpace()
         let start = position
         let isNegative = position < bytes.count && bytes[position] == UInt8(ascii: "-")
@@ -99,7 +125,7 @@ struct JSONReader {
         byte == UInt8(ascii: ".") || byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E")
     }
 
-    mutating func string() throws(NotCanonical) -> String {
+    package mutating func string() throws(NotCanonical) -> String {
         try expect(UInt8(ascii: "\""))
         let start = position
         let run = UnescapedRun(in: bytes, from: start)
@@ -154,12 +180,24 @@ struct JSONReader {
         case UInt8(ascii: "t"): text.append(0x09)
         case UInt8(ascii: "b"): text.append(0x08)
         case UInt8(ascii: "f"): text.append(0x0c)
-        case UInt8(ascii: "u"):
-            // Surrogates are not handled.
-            guard let scalar = Unicode.Scalar(try hexadecimal(digits: 4)) else { throw NotCanonical() }
-            text.append(contentsOf: Array(String(Character(scalar)).utf8))
+        case UInt8(ascii: "u"): text.append(contentsOf: Array(String(Character(try scalar())).utf8))
         default: throw NotCanonical()
         }
+    }
+
+    /// Reads the digits of a Unicode escape, or of a surrogate pair of them.
+    private mutating func scalar() throws(NotCanonical) -> Unicode.Scalar {
+        let first = try hexadecimal(digits: 4)
+        if let scalar = Unicode.Scalar(first) { return scalar }
+        guard first < 0xdc00, position + 2 <= bytes.count, bytes[position] == UInt8(ascii: "\\"),
+            bytes[position + 1] == UInt8(ascii: "u")
+        else { throw NotCanonical() }
+        position += 2
+        let second = try hexadecimal(digits: 4)
+        guard (0xdc00..<0xe000).contains(second),
+            let scalar = Unicode.Scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00))
+        else { throw NotCanonical() }
+        return scalar
     }
 
     private mutating func hexadecimal(digits: Int) throws(NotCanonical) -> UInt32 {
@@ -184,10 +222,17 @@ struct JSONReader {
         }
     }
 
+    /// Skips the bytes that satisfy `isPart`, and returns them.
+    package mutating func bytes(while isPart: (UInt8) -> Bool) -> UnsafeBufferPointer<UInt8> {
+        let start = position
+        while position < bytes.count, isPart(bytes[position]) { position += 1 }
+        return UnsafeBufferPointer(rebasing: bytes[start..<position])
+    }
+
     private mutating func open(_ bracket: UInt8) throws(NotCanonical) {
         try expect(bracket)
-        depth += 1
-        guard depth <= WireCoding.maximumDepth else { throw NotCanonical() }
+        levels -= 1
+        guard levels >= 0 else { throw NotCanonical() }
     }
 
     /// Skips `bracket` if it is next, as in an empty object.
@@ -218,7 +263,7 @@ struct JSONReader {
     }
 
     /// The first byte of the next value.
-    private mutating func peek() throws(NotCanonical) -> UInt8 {
+    package mutating func peek() throws(NotCanonical) -> UInt8 {
         skipSpace()
         guard position < bytes.count else { throw NotCanonical() }
         return bytes[position]
@@ -227,7 +272,7 @@ struct JSONReader {
 
 extension JSONReader {
     /// Reads any value. Numbers other than integers are not handled.
-    mutating func value() throws(NotCanonical) -> JSONValue {
+    package mutating func value() throws(NotCanonical) -> JSONValue {
         switch try peek() {
         case UInt8(ascii: "{"):
             var members: [String: JSONValue] = [:]

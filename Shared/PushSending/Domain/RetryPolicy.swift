@@ -1,3 +1,4 @@
+internal import Primitives
 package import PushProtocol
 
 /// Decides when to retry a target, and when to give up.
@@ -54,8 +55,7 @@ package struct RetryPolicy: Hashable, Sendable {
 
     private func level(floor: Duration, attempt: Int) -> RetryLevel {
         let start = max(base, min(floor, .seconds(60)))
-        let doublings = min(max(attempt, 1) - 1, 20)
-        return RetryLevel(atLeast: max(floor, min(cap, start * (1 << doublings))))
+        return RetryLevel(atLeast: max(floor, Backoff(base: start, cap: cap).ceiling(afterFailures: attempt)))
     }
 
     /// Whether the delays of `attempts` attempts sum up to the horizon. Time on a paused route does not count.

@@ -1,3 +1,4 @@
+import Primitives
 import Synchronization
 
 /// Caches one credential: mints it on first use, by one task at a time, and renews it before it expires.
@@ -125,7 +126,7 @@ package final class CredentialCache: CredentialSource {
             case .failure(let error):
                 guard isCurrent else { return .failure(error) }
                 let count = (state.failure?.count ?? 0) + 1
-                let pause = min(Duration.seconds(1 << min(count - 1, 6)), .seconds(60))
+                let pause = Backoff(base: .seconds(1), cap: .seconds(60)).ceiling(afterFailures: count)
                 state.failure = (error, count, now + pause)
                 return .failure(error)
             }

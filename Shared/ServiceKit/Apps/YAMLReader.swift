@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Primitives
 import Yams
 
 /// Reads a YAML document strictly and collects all problems with their lines. A method that reports a problem returns
@@ -64,7 +65,7 @@ struct YAMLReader {
     mutating func members(of entry: LocatedNode, known: [String], required: [String]) -> [String: LocatedNode] {
         let entries = entries(of: entry)
         for (name, member) in entries where !known.contains(name) {
-            let hint = NearestMatch.of(name, among: known).map { "did you mean “\($0)”?" }
+            let hint = NearestMatch.of(name, among: known, .wide).map { "did you mean “\($0)”?" }
             report(member, "unknown key; \(hint ?? "known keys: \(known.joined(separator: ", "))")")
         }
         if case .mapping = entry.node {

@@ -1,5 +1,6 @@
 import Configuration
 import FoundationEssentials
+import Primitives
 
 extension Settings {
     /// Loads and validates all settings.
@@ -99,7 +100,7 @@ private struct SettingsLoader {
     }
 
     private func hint(_ name: String) -> String {
-        NearestMatch.of(name, among: names).map { "; did you mean \($0)?" } ?? "; --help lists the known names"
+        NearestMatch.of(name, among: names, .wide).map { "; did you mean \($0)?" } ?? "; --help lists the known names"
     }
 
     /// Validates the values and reports missing required ones.

@@ -130,7 +130,7 @@ struct RecoveryTests {
         let url = try RealBroker.url().replacing(/:[^:@]+@/, with: ":wrong-secret@")
         let logs = CapturingLogger()
         var configuration = try AMQPConfiguration(url: url, connectionName: "amqp-tests")
-        configuration.backoff = BackoffPolicy(random: { 0 })
+        configuration.random = { 0 }
         try await RealBroker.withPublisher(configuration, logger: logs.logger) { publisher in
             try await eventually {
                 guard case .connecting(_, let error?) = publisher.state else { return false }

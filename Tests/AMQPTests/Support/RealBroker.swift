@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Primitives
 import TestSupport
 
 @testable import AMQP
@@ -13,7 +14,8 @@ enum RealBroker {
         through proxy: FaultProxy? = nil, name: String = "amqp-tests", heartbeat: Duration = .seconds(20)
     ) throws -> AMQPConfiguration {
         var configuration = try AMQPConfiguration(url: url(through: proxy), connectionName: name, heartbeat: heartbeat)
-        configuration.backoff = BackoffPolicy(base: .milliseconds(10), cap: .milliseconds(100), random: { 0.5 })
+        configuration.backoff = Backoff(base: .milliseconds(10), cap: .milliseconds(100))
+        configuration.random = { 0.5 }
         return configuration
     }
 

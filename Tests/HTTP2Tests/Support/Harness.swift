@@ -1,6 +1,7 @@
 import HTTP2
 import HTTP2Server
 import Logging
+import Primitives
 import Synchronization
 import TestSupport
 
@@ -87,8 +88,7 @@ extension HTTP2ClientConfiguration {
     static var testing: HTTP2ClientConfiguration {
         var configuration = HTTP2ClientConfiguration()
         configuration.connectInterval = .milliseconds(20)
-        configuration.connectBackoff = .milliseconds(20)
-        configuration.maximumConnectBackoff = .milliseconds(50)
+        configuration.connectBackoff = Backoff(base: .milliseconds(20), cap: .milliseconds(50))
         return configuration
     }
 

@@ -2,6 +2,7 @@ import AMQP
 import Foundation
 import Logging
 import Messaging
+import Primitives
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
@@ -27,7 +28,7 @@ struct StreamReaderTests {
         var components = try #require(URLComponents(string: url))
         if let proxy { (components.host, components.port) = ("127.0.0.1", proxy.port) }
         var configuration = try AMQPConfiguration(url: components.string ?? url, connectionName: "stream tests")
-        configuration.backoff = BackoffPolicy(base: .milliseconds(10), cap: .milliseconds(100))
+        configuration.backoff = Backoff(base: .milliseconds(10), cap: .milliseconds(100))
         return configuration
     }
 

@@ -1,6 +1,7 @@
 import AMQP
 import Logging
 import Messaging
+import Primitives
 import PushProtocol
 import ServiceLifecycle
 import TestSupport

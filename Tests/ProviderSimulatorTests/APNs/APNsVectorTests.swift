@@ -123,7 +123,7 @@ import Testing
         ("fileprovider", #"{"domain":"d"}"#), ("controls", "{}"),
     ]) func `a payload that does not fit its push type is rejected`(type: String, payload: String) throws {
         let type = try #require(APNsPushType(rawValue: type))
-        let members = try #require(try JSONReader.value(of: Array(payload.utf8)).object)
+        let members = try #require(try ProviderJSON.value(of: Array(payload.utf8)).object)
         #expect(APNsPayload.problem(of: members, for: type) != nil)
     }
 }

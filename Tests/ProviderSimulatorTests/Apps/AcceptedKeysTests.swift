@@ -63,7 +63,7 @@ import Testing
         (#"{"provider":"fcm","account":"a","key_id":"k","public_key":"x"}"#, "public_key is not an RSA"),
         (#"{"provider":"apns","key_id":"k","account":"a"}"#, "account has no meaning"),
     ]) func `an invalid key is rejected with a reason`(text: String, problem: String) throws {
-        let value = try JSONReader.value(of: Array(text.utf8))
+        let value = try ProviderJSON.value(of: Array(text.utf8))
         let error = #expect(throws: ControlRequestError.self) { try Fixture.simulator().state.keys.take(value) }
         #expect(error?.description.hasPrefix(problem) == true)
     }

@@ -20,7 +20,7 @@ import Testing
         _ client: any TestClientProtocol, _ method: HTTPRequest.Method, _ uri: String, _ body: String? = nil
     ) async throws -> (status: HTTPResponse.Status, json: JSONValue?) {
         let response = try await client.execute(uri: uri, method: method, body: body.map { ByteBuffer(string: $0) })
-        return (response.status, try? JSONReader.value(of: Array(response.body.readableBytesView)))
+        return (response.status, try? ProviderJSON.value(of: Array(response.body.readableBytesView)))
     }
 
     @Test func `the log is filtered by token and sequence number, and counted`() async throws {

@@ -16,7 +16,7 @@ import Testing
         init(_ what: String, _ field: String?, _ text: String) {
             self.what = what
             self.field = field
-            message = try! JSONReader.value(of: Array(text.utf8))
+            message = try! ProviderJSON.value(of: Array(text.utf8))
         }
 
         var testDescription: String { what }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct LimitSettingsTests {
     static func simulator(_ limits: String) throws -> Simulator {
         let simulator = Fixture.simulator()
-        simulator.state.rateLimits.limits = try LimitSettings(try JSONReader.value(of: Array(limits.utf8)))
+        simulator.state.rateLimits.limits = try LimitSettings(try ProviderJSON.value(of: Array(limits.utf8)))
         return simulator
     }
 

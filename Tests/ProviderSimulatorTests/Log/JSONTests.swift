@@ -4,7 +4,7 @@ import Testing
 @testable import ProviderSimulator
 
 @Suite struct JSONTests {
-    static func read(_ text: String) -> JSONValue? { try? JSONReader.value(of: Array(text.utf8)) }
+    static func read(_ text: String) -> JSONValue? { try? ProviderJSON.value(of: Array(text.utf8)) }
 
     @Test(
         arguments: [
@@ -26,11 +26,11 @@ import Testing
     }
 
     @Test func `bytes that are not UTF-8 are rejected`() {
-        #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: [0x22, 0xc3, 0x28, 0x22]) }
+        #expect(throws: ProviderJSON.Failure.self) { try ProviderJSON.value(of: [0x22, 0xc3, 0x28, 0x22]) }
     }
 
     @Test func `nesting is bounded`() {
-        let depth = JSONReader.maximumDepth
+        let depth = ProviderJSON.maximumDepth
         #expect(Self.read(String(repeating: "[", count: depth) + String(repeating: "]", count: depth)) != nil)
         #expect(Self.read(String(repeating: "[", count: depth + 1) + String(repeating: "]", count: depth + 1)) == nil)
         #expect(Self.read(String(repeating: #"{"a":"#, count: 100_000)) == nil)
@@ -40,6 +40,6 @@ import Testing
         let value: JSONValue = ["a": [1, -2.5, .null, true], "b\u{1}\n\"\\": "é😀", "c": [:], "d": .int(.min)]
         var writer = JSONWriter()
         writer.value(value)
-        #expect(try JSONReader.value(of: writer.bytes) == value)
+        #expect(try ProviderJSON.value(of: writer.bytes) == value)
     }
 }

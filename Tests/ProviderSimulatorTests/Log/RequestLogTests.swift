@@ -16,7 +16,7 @@ import Testing
     static func json(_ write: (inout JSONWriter) -> Void) throws -> JSONValue {
         var writer = JSONWriter()
         write(&writer)
-        return try JSONReader.value(of: writer.bytes)
+        return try ProviderJSON.value(of: writer.bytes)
     }
 
     @Test func `the log keeps the latest requests and counts all`() {
@@ -52,7 +52,7 @@ import Testing
         var writer = JSONWriter()
         entry.write(to: &writer)
         #expect(String(decoding: writer.bytes, as: UTF8.self).contains("\"body\":" + body))
-        let value = try JSONReader.value(of: writer.bytes)
+        let value = try ProviderJSON.value(of: writer.bytes)
         #expect(value["path"]?.string == "/3/device/\(Fixture.token)")
         #expect(value["headers"]?["apns-topic"]?.string == Fixture.bundle)
         #expect(value["headers"]?["x-a"] == "1, 2")

@@ -156,7 +156,7 @@ import Testing
         (#"{"provider":"apns","token":"a","app":"b"}"#, "app and token exclude each other"),
         (#"{"provider":"fcm","apns_error":{"status":410}}"#, "apns_error needs"),
     ]) func `an invalid script is rejected with a reason`(text: String, problem: String) throws {
-        let value = try JSONReader.value(of: Array(text.utf8))
+        let value = try ProviderJSON.value(of: Array(text.utf8))
         let error = #expect(throws: ControlRequestError.self) { try OutcomeScript.read(value) }
         #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
     }

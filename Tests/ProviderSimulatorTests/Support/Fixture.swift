@@ -126,7 +126,7 @@ struct ReceivedResponse: Equatable {
         for case .respond(let reply, _) in actions {
             status = reply.status
             headers = Dictionary(reply.headers.map { ($0.name, $0.value) }) { first, _ in first }
-            body = try? JSONReader.value(of: reply.body)
+            body = try? ProviderJSON.value(of: reply.body)
             return
         }
         return nil
@@ -147,6 +147,6 @@ extension Simulator {
     }
 
     func play(_ text: String) throws {
-        play(try OutcomeScript.read(try JSONReader.value(of: Array(text.utf8))))
+        play(try OutcomeScript.read(try ProviderJSON.value(of: Array(text.utf8))))
     }
 }

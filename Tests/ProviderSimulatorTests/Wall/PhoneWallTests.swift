@@ -159,7 +159,7 @@ import Testing
             #expect(response.headers[.contentType] == "application/json")
             let text = String(buffer: response.body)
             #expect(!text.contains("\n"), "an event is one line")
-            let wall = try JSONReader.value(of: Array(text.utf8))
+            let wall = try ProviderJSON.value(of: Array(text.utf8))
             #expect(Self.bodies(wall["phones"]?.array?.first) == ["<script>\n\"x\""])
             #expect(wall["remoteImages"] == false)
         }

@@ -79,7 +79,7 @@ import TestSupport
     @Test(arguments: ["expired", "wrong_name", "unknown_authority", "wrong_protocol", "refuse"])
     func `a scripted handshake fault fails one handshake`(fault: String) async throws {
         try await WireTests.withListener(.google) { listening, client async throws in
-            let script = try JSONReader.value(of: Array(#"{"port":"fcm","fault":"\#(fault)","count":1}"#.utf8))
+            let script = try ProviderJSON.value(of: Array(#"{"port":"fcm","fault":"\#(fault)","count":1}"#.utf8))
             #expect(try listening.simulator.state.handshakes.play(script) == 1)
             let request = HTTP2Request(path: "/token", body: Array("x=y".utf8))
             let first = await #expect(throws: HTTP2Error.self) {
@@ -109,7 +109,7 @@ import TestSupport
         let faultInjection = FaultInjection()
         let service = ConnectionFaultService(
             faultInjection: faultInjection, simulator: listening.simulator, ports: listening.ports)
-        faultInjection.post(try ConnectionFault.read(try JSONReader.value(of: Array(text.utf8))))
+        faultInjection.post(try ConnectionFault.read(try ProviderJSON.value(of: Array(text.utf8))))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await service.run() }
             try await body(faultInjection)

@@ -124,7 +124,7 @@ import TestSupport
         try await Self.withListener(.apns(.production)) { _, client async throws in
             let gone = try await client.execute(Self.push("51030000"), deadline: .seconds(10))
             #expect(gone.status == 410)
-            #expect(try JSONReader.value(of: gone.body)["reason"] == "Unregistered")
+            #expect(try ProviderJSON.value(of: gone.body)["reason"] == "Unregistered")
             let late = try await client.execute(Self.push("51170005"), deadline: .seconds(10))
             #expect(late.status == 400 && !late.body.isEmpty)
             let reset = await #expect(throws: HTTP2Error.self) {
@@ -167,7 +167,7 @@ import TestSupport
             let form = "grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=\(assertion)"
             let grant = try await client.execute(
                 HTTP2Request(path: "/token", body: Array(form.utf8)), deadline: .seconds(10))
-            let token = try #require(try JSONReader.value(of: grant.body)["access_token"]?.string)
+            let token = try #require(try ProviderJSON.value(of: grant.body)["access_token"]?.string)
             let answer = try await client.execute(
                 HTTP2Request(
                     path: "/v1/projects/demo-project/messages:send",

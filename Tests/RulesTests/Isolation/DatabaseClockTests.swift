@@ -92,7 +92,8 @@ import TestSupport
 
     /// Registry files that may use the local clock: two compare an expiration, one dates a report.
     private static let exempt = [
-        "Handlers/NotificationHandler.swift", "Workers/CampaignSteps.swift", "Workers/RegistrationCounts.swift",
+        "Service/Handlers/NotificationHandler.swift", "Service/Workers/CampaignSteps.swift",
+        "Service/Workers/RegistrationCounts.swift",
     ]
 
     @Test(arguments: [("Rules", 120), ("Feedback", 15), ("TokenRegistry", 45)])

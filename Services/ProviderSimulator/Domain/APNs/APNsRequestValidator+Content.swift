@@ -46,10 +46,10 @@ extension APNsRequestValidator {
 
     mutating func checkBody() throws(APNsRejection) {
         let value: JSONValue
-        do throws(JSONReader.Failure) {
-            value = try JSONReader.value(of: push.request.body)
+        do throws(ProviderJSON.Failure) {
+            value = try ProviderJSON.value(of: push.request.body)
         } catch {
-            throw APNsRejection(.payloadEmpty, "the body is not JSON at byte \(error.offset): \(error.problem)")
+            throw APNsRejection(.payloadEmpty, "the body is not JSON at byte \(error.offset)")
         }
         guard let members = value.object else { throw APNsRejection(.payloadEmpty, "the body is not a JSON object") }
         payload = members

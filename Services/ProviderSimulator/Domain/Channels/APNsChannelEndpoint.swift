@@ -78,7 +78,7 @@ struct APNsChannelEndpoint: Sendable {
     }
 
     private func create(_ request: ProviderRequest, for bundle: String) throws(APNsChannelRejection) -> Success {
-        guard let body = (try? JSONReader.value(of: request.body))?.object else {
+        guard let body = (try? ProviderJSON.value(of: request.body))?.object else {
             throw APNsChannelRejection(400, "BadRequestPayload", "the body is not a JSON object")
         }
         guard let type = body["push-type"]?.string else {
@@ -133,7 +133,7 @@ struct APNsChannelEndpoint: Sendable {
         guard request.body.count <= Self.maximumBroadcastSize else {
             throw APNsChannelRejection(413, "PayloadTooLarge", "the body has \(request.body.count) bytes")
         }
-        guard let payload = (try? JSONReader.value(of: request.body))?.object else {
+        guard let payload = (try? ProviderJSON.value(of: request.body))?.object else {
             throw APNsChannelRejection(400, "BadRequestPayload", "the body is not a JSON object")
         }
         if let problem = APNsPayload.problem(of: payload, for: .liveactivity) {

@@ -55,10 +55,10 @@ struct FCMRequestValidator: Sendable {
         of body: [UInt8]
     ) throws(FCMRejection) -> (fields: [String: JSONValue], isDryRun: Bool) {
         let value: JSONValue
-        do throws(JSONReader.Failure) {
-            value = try JSONReader.value(of: body)
+        do throws(ProviderJSON.Failure) {
+            value = try ProviderJSON.value(of: body)
         } catch {
-            let problem = "the body is not JSON at byte \(error.offset): \(error.problem)"
+            let problem = "the body is not JSON at byte \(error.offset)"
             throw refused([FCMViolation(field: "", description: problem)])
         }
         var violations: [FCMViolation] = []

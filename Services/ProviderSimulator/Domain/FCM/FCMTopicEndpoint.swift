@@ -58,7 +58,7 @@ struct FCMTopicEndpoint: Sendable {
     private func batch(_ request: ProviderRequest, adds: Bool, project: String) throws(FCMRejection) -> Reply {
         // The Instance ID API answers an invalid request with a plain error string.
         guard request.method == "POST", request["access_token_auth"] == "true",
-            let body = try? JSONReader.value(of: request.body), let to = body["to"]?.string,
+            let body = try? ProviderJSON.value(of: request.body), let to = body["to"]?.string,
             to.hasPrefix("/topics/"), FCMRules.isTopic(String(to.dropFirst(8))),
             let tokens = body["registration_tokens"]?.array, (1...Self.maximumBatch).contains(tokens.count)
         else {

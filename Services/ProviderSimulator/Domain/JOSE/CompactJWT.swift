@@ -26,7 +26,7 @@ struct CompactJWT: Sendable {
     var keyID: String? { header["kid"]?.string }
 
     private static func object(_ part: some StringProtocol) -> JSONValue? {
-        guard let bytes = Base64URL.bytes(of: part), let value = try? JSONReader.value(of: bytes), value.object != nil
+        guard let bytes = Base64URL.bytes(of: part), let value = try? ProviderJSON.value(of: bytes), value.object != nil
         else { return nil }
         return value
     }

@@ -61,7 +61,7 @@ final class LoggedRequest: Sendable {
     private func writeBody(to writer: inout JSONWriter) {
         if request.body.isEmpty {
             writer.value(.null)
-        } else if (try? JSONReader.value(of: request.body)) != nil {
+        } else if (try? ProviderJSON.value(of: request.body)) != nil {
             writer.verbatim(request.body)
         } else {
             writer.string(String(decoding: request.body, as: UTF8.self))

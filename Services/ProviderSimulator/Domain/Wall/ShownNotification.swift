@@ -42,7 +42,7 @@ struct ShownNotification: Hashable, Sendable {
 
     /// `nil` when the body is not a push.
     init?(_ entry: LoggedRequest) {
-        guard let payload = try? JSONReader.value(of: entry.request.body) else { return nil }
+        guard let payload = try? ProviderJSON.value(of: entry.request.body) else { return nil }
         receivedAt = entry.request.receivedAt
         switch entry.provider {
         case .apns:

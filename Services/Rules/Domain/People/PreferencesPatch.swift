@@ -1,3 +1,4 @@
+import Primitives
 import PushProtocol
 
 /// The body of `PATCH /v1/preferences`: a merge patch (RFC 7396) of the caller's preferences.
@@ -78,7 +79,7 @@ struct PreferencesPatch: Sendable {
     private static func unknown(_ name: String, _ defaults: AppDefaults) -> String {
         let names = defaults.types.filter { !$0.value.isCritical }.keys.sorted()
         guard !names.isEmpty else { return "the app has no types that can be switched off" }
-        let hint = Suggestion.nearest(to: name, in: names).map { "; did you mean “\($0)”?" } ?? ""
+        let hint = NearestMatch.of(name, among: names).map { "; did you mean “\($0)”?" } ?? ""
         return "unknown type; the types are \(names.joined(separator: ", "))\(hint)"
     }
 }

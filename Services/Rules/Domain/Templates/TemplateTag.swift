@@ -1,3 +1,5 @@
+import Primitives
+
 /// A tag of a Mustache template: `{{path}}`, `{{filter(path)}}`, `{{#path}}`, `{{^path}}` or `{{/path}}`.
 struct TemplateTag: Hashable, Sendable {
     enum Kind: Hashable, Sendable { case variable, section, inverted, close }
@@ -162,7 +164,7 @@ extension TemplateTag {
 
     private static func filter(_ name: Substring) throws(TemplateError) -> Filter {
         guard !name.hasPrefix("plural_"), let filter = Filter(name: String(name)) else {
-            let hint = Suggestion.nearest(to: String(name), in: Filter.names).map { "; did you mean “\($0)”?" }
+            let hint = NearestMatch.of(String(name), among: Filter.names).map { "; did you mean “\($0)”?" }
             throw TemplateError(problem: "there is no filter “\(name)”" + (hint ?? ""))
         }
         return filter

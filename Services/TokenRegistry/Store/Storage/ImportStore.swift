@@ -97,20 +97,19 @@ package struct ImportStore: Sendable {
     /// Marks the file as imported.
     package func finish(_ file: [UInt8], _ state: ImportState) async throws {
         try await database.transaction { transaction in
-            var next = state
-            next.finishedAt = Date()
-            try await saveProgress(next, of: file, after: state, in: transaction)
+            try await saveProgress(state, of: file, after: state, isFinished: true, in: transaction)
         }
     }
 
     private func saveProgress(
-        _ next: ImportState, of file: [UInt8], after state: ImportState, in transaction: PostgresTransaction
+        _ next: ImportState, of file: [UInt8], after state: ImportState, isFinished: Bool = false,
+        in transaction: PostgresTransaction
     ) async throws {
         let noted = try await transaction.execute(
             """
             UPDATE registry.import
             SET line = \(next.line), position = \(next.position), taken = \(next.taken), void = \(next.superseded),
-                refused = \(next.refused), finished_at = \(next.finishedAt)
+                refused = \(next.refused), finished_at = CASE WHEN \(isFinished) THEN clock_timestamp() END
             WHERE id = \(file) AND line = \(state.line) AND finished_at IS NULL
             """)
         guard noted == 1 else { throw ImportError.concurrent }
