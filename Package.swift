@@ -228,20 +228,18 @@ let package = Package(
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
+        store("FeedbackStore", of: "Feedback", ["ServiceConnections", "Postgres", "PushProtocol"]),
         service(
-            "Feedback",
+            "Feedback", folder: "Service",
             [
-                "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics,
-                lifecycle,
-                configuration,
-            ], data: ["Storage/Migrations", "README.md"]),
+                "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                logging, metrics, lifecycle, configuration,
+            ]),
         service(
             "Pushctl",
             [
-                "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
-                "TokenEncryption",
-                "Messaging", "AMQP",
-                "Postgres",
+                "RegistryStore", "FeedbackStore", "RuleDryRun", "HTTPAuth", "ServiceConnections", "ServiceKit",
+                "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ], data: ["README.md"]),
         service(
@@ -352,14 +350,15 @@ let package = Package(
         tests(
             "Feedback",
             [
-                "Feedback", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
-                "TestSupport", logging,
+                "Feedback", "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres",
+                "PushProtocol", "TestSupport", logging,
                 configuration,
             ]),
         tests(
             "Pushctl",
             [
-                "Pushctl", "RegistryStore", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
+                "Pushctl", "RegistryStore", "FeedbackStore", "TokenEncryption", "HTTPAuth", "PushSending",
+                "ServiceConnections",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,

@@ -43,10 +43,13 @@ enum ImportRules {
             "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
         ],
-        "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "FeedbackStore": ["ServiceConnections", "Postgres", "PushProtocol"],
+        "Feedback": [
+            "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
+        ],
         "Pushctl": [
-            "RuleDryRun", "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending",
-            "TokenEncryption",
+            "RegistryStore", "FeedbackStore", "RuleDryRun", "HTTPAuth", "ServiceConnections", "ServiceKit",
+            "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
@@ -61,6 +64,7 @@ enum ImportRules {
         "RegistryStore": "Services/TokenRegistry/Store", "TokenRegistry": "Services/TokenRegistry/Service",
         "RuleLanguage": "Services/Rules/Language", "RuleEngine": "Services/Rules/Engine",
         "RuleDryRun": "Services/Rules/DryRun",
+        "FeedbackStore": "Services/Feedback/Store", "Feedback": "Services/Feedback/Service",
     ]
 
     static func folder(of module: String) -> String {

@@ -8,6 +8,7 @@ import Testing
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests the handler and the evaluator together: outcomes in, device commands out.
 @Suite(.timeLimit(.minutes(3))) struct EvidenceEvaluatorTests {

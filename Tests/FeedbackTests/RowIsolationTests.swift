@@ -8,6 +8,7 @@ import Testing
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests that one undecodable row of evidence does not stop evaluation and publication.
 @Suite(.timeLimit(.minutes(2))) struct RowIsolationTests {

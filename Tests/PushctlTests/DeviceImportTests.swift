@@ -12,6 +12,8 @@ import TokenEncryption
 @Suite(.timeLimit(.minutes(5))) struct DeviceImportTests {
     private struct Killed: Error {}
 
+    private static let app = AppID(rawValue: "family-portal")!
+
     private let folder = FileManager.default.temporaryDirectory.appending(path: "import-\(UUID().uuidString)")
 
     private func withFile<R>(
@@ -21,7 +23,7 @@ import TokenEncryption
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: name).path
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: path))
-        let app = ImportStoreTests.app
+        let app = Self.app
         return try await body(
             DeviceImport(
                 path: path, format: try #require(DeviceFormat(path: path)), app: app, apps: [app],
@@ -44,7 +46,7 @@ import TokenEncryption
     @Test func `an import killed at any point continues with its next line`() async throws {
         try await withFile("devices.ndjson", Self.lines(3500)) { work in
             let fingerprint = try LineFile(path: work.path).fingerprint(nil)
-            try await ImportStoreTests.withRegistry { pool in
+            try await TestSchema.registry.withPool { pool in
                 let store = ImportStore(pool, devicesPerUser: 100)
                 var kills = 0
                 // Killed before a batch is committed, and after.
@@ -80,7 +82,7 @@ import TokenEncryption
             let state = try await work.run(
                 from: ImportState(startedAt: Date()), progress: { _ in }
             ) { batch, state, end in
-                for entry in batch.entries { seen[entry.line] = entry.device.token.secret }
+                for entry in batch.entries { seen[entry.line] = entry.request.token.secret }
                 var next = state
                 (next.line, next.position) = end
                 next.refused += batch.refused.count
@@ -140,7 +142,7 @@ import TokenEncryption
 
     @Test func `the progress of an earlier release is adopted`() async throws {
         try await withFile("devices.ndjson", Self.lines(3)) { work in
-            try await ImportStoreTests.withRegistry { pool in
+            try await TestSchema.registry.withPool { pool in
                 let store = ImportStore(pool, devicesPerUser: 100)
                 let legacy = try LineFile(path: work.path).fingerprint(nil)
                 let now = try LineFile(path: work.path).fingerprint(work.mode)
@@ -193,23 +195,24 @@ import TokenEncryption
         ]
         try await withFile("devices.ndjson", lines) { work in
             let keys = try Self.cipher()
-            try await ImportStoreTests.withRegistry { pool in
+            try await TestSchema.registry.withPool { pool in
                 try await bring(work, into: pool, isEncrypted ? keys : .none)
                 let original = try await content(pool)
                 for format in DeviceFormat.allCases {
-                    let text = try await export(ExportQuery(format: format, withTokens: true, cipher: keys), nil, pool)
+                    let text = try await export(
+                        RegistrationExport(format: format, withTokens: true, cipher: keys), nil, pool)
                     try await withFile("exported.\(format.rawValue)", [text]) { exported in
-                        try await ImportStoreTests.withRegistry { other in
+                        try await TestSchema.registry.withPool { other in
                             try await bring(exported, into: other, isEncrypted ? keys : .none)
                             #expect(try await content(other) == original)
                         }
                     }
                     let masked = try await export(
-                        ExportQuery(format: format, withTokens: false, cipher: keys), ImportStoreTests.app, pool)
+                        RegistrationExport(format: format, withTokens: false, cipher: keys), Self.app, pool)
                     #expect(masked.contains("masked_token") && masked.contains("4 characters"))
                     #expect(!masked.contains("F\\\\,1") && !masked.contains("ab12\""))
                     let none = try await export(
-                        ExportQuery(format: format, withTokens: true), AppID(rawValue: "hide-and-seek"), pool)
+                        RegistrationExport(format: format, withTokens: true), AppID(rawValue: "hide-and-seek"), pool)
                     #expect(none.split(separator: "\n").count == (format == .csv ? 1 : 0))
                 }
             }
@@ -222,20 +225,20 @@ import TokenEncryption
     ) async throws {
         let lines = [#"{"user":"a","kind":"fid","token":"F1"}"#, #"{"user":"b","kind":"fid","token":"F2"}"#]
         try await withFile("devices.ndjson", lines) { work in
-            try await ImportStoreTests.withRegistry { pool in
+            try await TestSchema.registry.withPool { pool in
                 try await bring(work, into: pool, try Self.cipher())
                 for withTokens in [false, true] {
                     for cipher in [nil, try Self.cipher(id: "k2")] {
-                        let refusal = await #expect(throws: CommandError.self) {
+                        let refusal = await #expect(throws: ExportError.self) {
                             try await export(
-                                ExportQuery(format: format, withTokens: withTokens, cipher: cipher), nil, pool)
+                                RegistrationExport(format: format, withTokens: withTokens, cipher: cipher), nil, pool)
                         }
-                        let told = refusal?.description ?? ""
+                        let told = refusal.map { CommandError($0).description } ?? ""
                         #expect(told.contains(cipher == nil ? "--token-keys FILE" : "“k1”"), "\(told)")
                     }
                 }
                 try await pool.execute("UPDATE registry.registration SET token = 'v1 k1 AAAA' WHERE user_id = 'a'")
-                let query = ExportQuery(format: format, withTokens: true, cipher: try Self.cipher())
+                let query = RegistrationExport(format: format, withTokens: true, cipher: try Self.cipher())
                 let unreadable = try await pool.transaction { transaction in
                     try await query.run(nil, in: transaction) { _ in }.unreadable
                 }
@@ -247,17 +250,18 @@ import TokenEncryption
     }
 
     @Test func `an import encrypts tokens like the registry, or fails`() async throws {
-        try await ImportStoreTests.withRegistry { pool in
+        try await TestSchema.registry.withPool { pool in
             func refusal(_ cipher: TokenCipher?) async throws -> String? {
                 let store = ImportStore(pool, cipher: cipher ?? .none, devicesPerUser: 100)
-                do { try await store.requireKeys(areGiven: cipher != nil) } catch let refusal as CommandError {
-                    return refusal.description
+                do { try await store.requireKeys(areGiven: cipher != nil) } catch let error as ImportError {
+                    return CommandError(error).description
                 }
                 return nil
             }
             #expect(try await refusal(nil) == nil, "the registry has not started yet")
             let folder = try TemporaryFolder()
-            let keys = try TokenKeys(file: try ImportStoreTests.keyFile(in: folder), logger: .silent)
+            let line = "k1:\(Data(repeating: 1, count: 32).base64EncodedString())"
+            let keys = try TokenKeys(file: try folder.write("keys", line), logger: .silent)
             _ = try await TokenRewriteStore(pool, tokens: keys).advance()
             #expect(try await refusal(try Self.cipher()) == nil)
             #expect(try await refusal(nil)?.contains("--token-keys") == true)
@@ -288,7 +292,7 @@ import TokenEncryption
         ).map { try $0.decode(String.self, at: 0) }
     }
 
-    private func export(_ query: ExportQuery, _ app: AppID?, _ pool: PostgresPool) async throws -> String {
+    private func export(_ query: RegistrationExport, _ app: AppID?, _ pool: PostgresPool) async throws -> String {
         try await pool.transaction { transaction in
             var bytes: [UInt8] = []
             _ = try await query.run(app, in: transaction) { bytes += $0 }

@@ -3,6 +3,7 @@ import PushProtocol
 import Testing
 
 @testable import Pushctl
+@testable import RegistryStore
 
 @Suite struct DeviceLineTests {
     private let portal = AppID(rawValue: "family-portal")!
@@ -30,28 +31,38 @@ import Testing
             """
         let device = try device(json)
         #expect(try self.device(csv, reader) == device)
-        #expect(device.app == portal && device.user.rawValue == "7" && device.kind == .liveActivity)
-        #expect(device.provider == .apns && device.environment == .development && device.token.secret == "ab12")
-        #expect(device.installation?.rawValue == "i-1" && device.scope == "match" && device.topic == "com.example")
-        #expect(device.locale == "de-CH" && device.timeZone == "Europe/Zurich" && device.appVersion == "4.2")
+        #expect(
+            device.request.app == portal && device.request.user.rawValue == "7" && device.request.kind == .liveActivity)
+        #expect(
+            device.request.provider == .apns && device.request.environment == .development
+                && device.request.token.secret == "ab12")
+        #expect(
+            device.request.installation?.rawValue == "i-1" && device.request.scope == "match"
+                && device.request.topic == "com.example")
+        #expect(
+            device.request.locale == "de-CH" && device.request.timeZone == "Europe/Zurich"
+                && device.request.appVersion == "4.2")
         #expect(device.registeredAt.map(Timestamp.init)?.milliseconds == 1_767_323_045_678)
     }
 
     @Test func `omitted fields get their defaults`() throws {
         let device = try device(
             #"{"user":456,"platform":"android","token":"x:Y","scope":null,"topic":""}"#, app: portal)
-        #expect(device.app == portal && device.user.rawValue == "456" && device.kind == .fcmToken)
-        #expect(device.environment == .production && device.scope == nil && device.topic == nil)
-        #expect(device.registeredAt == nil && device.platform == .android)
+        #expect(
+            device.request.app == portal && device.request.user.rawValue == "456" && device.request.kind == .fcmToken)
+        #expect(device.request.environment == .production && device.request.scope == nil && device.request.topic == nil)
+        #expect(device.registeredAt == nil && device.request.platform == .android)
         let other = try self.device(
             #"{"app":"hide-and-seek","user":"a","provider":"apns","token":"ab","environment":"sandbox"}"#, app: portal)
-        #expect(other.app.rawValue == "hide-and-seek" && other.kind == .alert && other.environment == .development)
+        #expect(
+            other.request.app.rawValue == "hide-and-seek" && other.request.kind == .alert
+                && other.request.environment == .development)
         // Firebase serves iPhones too.
         let iPhone = #"{"user":"a","platform":"ios","kind":"fid","token":"f"}"#
         let ours = try self.device(iPhone, app: portal)
-        #expect(ours.provider == .fcm && ours.platform == .ios)
+        #expect(ours.request.provider == .fcm && ours.request.platform == .ios)
         let apples = #"{"user":"a","platform":"ios","environment":"production","token":"ab"}"#
-        #expect(try self.device(apples, app: portal).platform == nil)
+        #expect(try self.device(apples, app: portal).request.platform == nil)
     }
 
     @Test(arguments: [

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PushProtocol
+import RegistryStore
 
 /// `pushctl campaigns …`: progress of campaigns; pause, resume and cancel.
 struct CampaignsCommand: AsyncParsableCommand {
@@ -18,7 +19,7 @@ struct CampaignsCommand: AsyncParsableCommand {
             let app = try app.map { try AppID(named: $0) }
             let (unfinished, limit) = (unfinished, max(1, limit))
             let campaigns = try await withDatabase {
-                try await CampaignControlStore($0).list(app: app, unfinished: unfinished, limit: limit)
+                try await CampaignStore($0).summaries(app: app, unfinished: unfinished, limit: limit)
             }
             if campaigns.isEmpty { print("no campaigns") }
             for campaign in campaigns { print(CampaignReport.line(campaign)) }
@@ -35,7 +36,7 @@ struct CampaignsCommand: AsyncParsableCommand {
             let id = try target.id()
             let follow = follow
             try await withDatabase { database in
-                let store = CampaignControlStore(database)
+                let store = CampaignStore(database)
                 var campaign = try await Self.find(id, in: store)
                 var line = ProgressLine()
                 while follow, campaign.finished == nil {
@@ -49,10 +50,10 @@ struct CampaignsCommand: AsyncParsableCommand {
             }
         }
 
-        private static func find(_ id: UUID, in store: CampaignControlStore) async throws
-            -> CampaignControlStore.CampaignSummary
+        private static func find(_ id: UUID, in store: CampaignStore) async throws
+            -> CampaignStore.CampaignSummary
         {
-            guard let campaign = try await store.campaign(id) else {
+            guard let campaign = try await store.summary(of: id) else {
                 throw CommandError("no campaign has the id \(id.uuidString.lowercased())")
             }
             return campaign
@@ -100,12 +101,12 @@ struct CampaignsCommand: AsyncParsableCommand {
             return id
         }
 
-        func apply(_ decision: CampaignControlStore.CampaignAction, done: String, otherwise: String) async throws {
+        func apply(_ decision: CampaignStore.CampaignAction, done: String, otherwise: String) async throws {
             let id = try id()
             let (found, changed) = try await withDatabase { database in
-                let store = CampaignControlStore(database)
-                let changed = try await store.apply(decision, about: id)
-                return (try await store.campaign(id) != nil, changed)
+                let store = CampaignStore(database)
+                let changed = try await store.apply(decision, to: id)
+                return (try await store.summary(of: id) != nil, changed)
             }
             guard found else { throw CommandError("no campaign has the id \(campaign)") }
             guard changed else { throw CommandError("nothing to do: \(otherwise)") }

@@ -1,6 +1,9 @@
 import ArgumentParser
+import FeedbackStore
 import Foundation
 import PushProtocol
+import RegistryStore
+import ServiceConnections
 
 /// `pushctl dead-rows …`: lists, retries and drops database rows that a service could not process.
 struct DeadRowsCommand: AsyncParsableCommand {
@@ -21,7 +24,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
             let filter = try selection.filter()
             let limit = max(1, limit)
             let (entries, counts) = try await withDatabase { database in
-                let store = DeadRowStore(database)
+                let store = DeadRowStore(database, tables: DeadRowTable.all)
                 return (try await store.list(filter, limit: limit), try await store.count(filter))
             }
             for line in Self.lines(entries, counts) { print(line) }
@@ -51,7 +54,9 @@ struct DeadRowsCommand: AsyncParsableCommand {
 
         func run() async throws {
             let filter = try selection.filter(all: all)
-            print("retried: \(try await withDatabase { try await DeadRowStore($0).apply(.retry, about: filter) })")
+            print(
+                "retried: \(try await withDatabase { try await DeadRowStore($0, tables: DeadRowTable.all).apply(.retry, about: filter) })"
+            )
         }
     }
 
@@ -70,7 +75,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
             let filter = try selection.filter(all: all)
             let yes = yes
             let count = try await withDatabase { database in
-                let store = DeadRowStore(database)
+                let store = DeadRowStore(database, tables: DeadRowTable.all)
                 if yes { return try await store.apply(.drop, about: filter) }
                 return try await store.count(filter).reduce(0) { $0 + $1.count }
             }
@@ -92,12 +97,14 @@ struct DeadRowsCommand: AsyncParsableCommand {
         /// The filter of a command that changes rows. Requires a criterion or `all`.
         func filter(all: Bool) throws -> DeadRowStore.RowFilter { try Self.checked(filter(), all: all) }
 
-        static func table(_ name: String) throws -> DeadRowTable {
-            guard let table = DeadRowTable.all.first(where: { $0.name == name }) else {
-                let names = DeadRowTable.all.map(\.name).joined(separator: ", ")
-                throw CommandError("“\(name)” is not a table with dead rows; the tables are \(names)")
+        /// Returns the name of a table with dead rows.
+        static func table(_ name: String) throws -> String {
+            let names = DeadRowTable.all.map(\.name)
+            guard names.contains(name) else {
+                throw CommandError(
+                    "“\(name)” is not a table with dead rows; the tables are \(names.joined(separator: ", "))")
             }
-            return table
+            return name
         }
 
         static func checked(_ filter: DeadRowStore.RowFilter, all: Bool) throws -> DeadRowStore.RowFilter {
@@ -108,4 +115,9 @@ struct DeadRowsCommand: AsyncParsableCommand {
             }
         }
     }
+}
+
+extension DeadRowTable {
+    /// The tables of all services.
+    static let all = rules + registry + feedback
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FeedbackStore
 import Foundation
 import PushProtocol
 

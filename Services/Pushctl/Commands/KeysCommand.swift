@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPAuth
 import PushProtocol
 
 /// `pushctl keys …`: the API keys of the operator APIs.
@@ -38,7 +39,7 @@ struct KeysCommand: AsyncParsableCommand {
             let key = APIKey(using: &random)
             let name = name
             try await withDatabase {
-                try await KeyStore($0, of: service).add(
+                try await APIKeyStore($0, schema: service.schema).add(
                     key, name: name, app: app, operations: operations, expiresAt: expiry)
             }
             // Only the key goes to standard output, so that it can be piped into a secret store.
@@ -64,7 +65,7 @@ struct KeysCommand: AsyncParsableCommand {
 
         func run() async throws {
             let service = options.service
-            let entries = try await withDatabase { try await KeyStore($0, of: service).list() }
+            let entries = try await withDatabase { try await APIKeyStore($0, schema: service.schema).list() }
             if entries.isEmpty { print("no keys; create one with pushctl keys create") }
             let now = Date()
             for entry in entries { print(entry.line(now: now)) }
@@ -80,7 +81,7 @@ struct KeysCommand: AsyncParsableCommand {
             // Accepts a whole key as well as its id.
             let id = APIKey(id)?.id ?? id
             let service = options.service
-            let isKnown = try await withDatabase { try await KeyStore($0, of: service).revoke(id) }
+            let isKnown = try await withDatabase { try await APIKeyStore($0, schema: service.schema).revoke(id) }
             guard isKnown else {
                 throw CommandError(
                     "the \(service.rawValue) has no key with that id; pushctl keys list --service \(service.rawValue) lists them"
@@ -109,7 +110,7 @@ extension APIKeyService {
     }
 }
 
-extension KeyStore.StoredAPIKey {
+extension APIKeyStore.StoredAPIKey {
     /// `4k7v0q2m9x1c  active  family-portal  devices:read  support desk  (until …, last used …)`
     func line(now: Date) -> String {
         var notes: [String] = []

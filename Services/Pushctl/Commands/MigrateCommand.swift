@@ -14,7 +14,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     /// The schemas with tables, and the folders of their migrations.
     private static let schemas = [
-        ("feedback", "Feedback/Storage/Migrations"), ("registry", "TokenRegistry/Store/Storage/Migrations"),
+        ("feedback", "Feedback/Store/Storage/Migrations"), ("registry", "TokenRegistry/Store/Storage/Migrations"),
         ("rules", "Rules/Storage/Migrations"),
     ]
 

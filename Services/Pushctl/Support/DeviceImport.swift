@@ -1,5 +1,6 @@
 import Foundation
 import PushProtocol
+import RegistryStore
 
 /// Imports one file from its stored progress to the end.
 struct DeviceImport: Sendable {
@@ -41,10 +42,10 @@ struct DeviceImport: Sendable {
                 number += 1
                 guard !line.isEmpty else { continue }
                 do throws(LineError) {
-                    batch.append(
-                        try ImportedDevice(try reader.fields(of: line), app: app, apps: apps), line: number)
+                    let device = try ImportedDevice(try reader.fields(of: line), app: app, apps: apps)
+                    batch.append(device.request, registeredAt: device.registeredAt, line: number)
                 } catch {
-                    batch.refuse(number, because: error)
+                    batch.refuse(number, because: error.description)
                 }
             }
             // Before the progress is stored: a repeated batch replaces its lines in the report.
@@ -114,7 +115,7 @@ struct RejectionReport: Sendable {
         var text: [UInt8] = []
         for line in refused {
             text += try WireCoding.encode(
-                ["line": .int(Int64(line.line)), "why": .string(line.reason.description)] as JSONValue)
+                ["line": .int(Int64(line.line)), "why": .string(line.reason)] as JSONValue)
             text.append(UInt8(ascii: "\n"))
         }
         if !FileManager.default.fileExists(atPath: path) {

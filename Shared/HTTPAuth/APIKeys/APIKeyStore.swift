@@ -2,10 +2,10 @@ package import Postgres
 import FoundationEssentials
 import PushProtocol
 
-/// Reads a service's API keys from the table `api_key` of its schema, which `pushctl keys` writes.
+/// Reads a service's API keys from the table `api_key` of its schema.
 package struct APIKeyStore: Sendable {
-    private let database: PostgresPool
-    private let schema: String
+    let database: PostgresPool
+    let schema: String
 
     /// The service's name for `pushctl keys --service`, which equals its schema's name.
     var service: String { schema }

@@ -3,6 +3,7 @@ import PushProtocol
 import Testing
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests decisions about suspect tokens (ProviderFacts.md §C.4).
 @Suite struct SuspicionRuleTests {

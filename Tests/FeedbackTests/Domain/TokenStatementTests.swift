@@ -3,6 +3,7 @@ import PushProtocol
 import Testing
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests findings from outcomes, with the test vectors B03 to B05 (ProviderFacts.md §E.2).
 @Suite struct TokenStatementTests {

@@ -6,6 +6,7 @@ import Testing
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests the deletion of evidence about erased users.
 @Suite(.timeLimit(.minutes(4))) struct ErasureTests {

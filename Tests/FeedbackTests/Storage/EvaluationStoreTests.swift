@@ -5,6 +5,7 @@ import Testing
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests the evaluation of evidence in Postgres, with a clock that the tests advance.
 @Suite(.timeLimit(.minutes(3))) struct EvaluationStoreTests {

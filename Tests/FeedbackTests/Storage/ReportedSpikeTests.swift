@@ -5,6 +5,7 @@ import Testing
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests spikes that senders report, in Postgres.
 @Suite(.timeLimit(.minutes(3))) struct ReportedSpikeTests {

@@ -5,6 +5,7 @@ import Testing
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Tests the retention of evidence. Undecided evidence is never deleted.
 @Suite(.timeLimit(.minutes(3))) struct RetentionTests {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 @testable import Feedback
+@testable import FeedbackStore
 
 extension Timestamp {
     /// 2026-01-01T00:00:00Z, as in the test vectors (ProviderFacts.md §E).

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 
 @testable import Feedback
+@testable import FeedbackStore
 
 /// Feedback's stores on a database of the test's own, with a clock that the test advances.
 struct FeedbackFixture {

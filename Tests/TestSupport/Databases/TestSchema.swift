@@ -11,7 +11,7 @@ package enum TestSchema: String, Sendable {
         switch self {
         case .registry: "TokenRegistry/Store"
         case .rules: "Rules"
-        case .feedback: "Feedback"
+        case .feedback: "Feedback/Store"
         }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Postgres
 import PushProtocol
+import RegistryStore
 import Synchronization
 
 extension DevicesCommand {
@@ -22,7 +23,7 @@ extension DevicesCommand {
 
         func run() async throws {
             let app = try app.map { try AppID(named: $0) }
-            let query = ExportQuery(format: try chosenFormat(), withTokens: withTokens, cipher: try keys.load())
+            let query = RegistrationExport(format: try chosenFormat(), withTokens: withTokens, cipher: try keys.load())
             let file = try target()
             let exported: (count: Int, unreadable: Int)
             do {
@@ -48,6 +49,7 @@ extension DevicesCommand {
                 // Removes an incomplete export.
                 if let output { try? FileManager.default.removeItem(atPath: output) }
                 if error is PostgresError { throw CommandError("stopped") }
+                if let error = error as? ExportError { throw CommandError(error) }
                 throw error
             }
             FileHandle.standardError.write(Data("\(exported.count) registrations\n".utf8))
@@ -72,6 +74,19 @@ extension DevicesCommand {
                 throw CommandError("\(output): \(String(cString: strerror(errno))); name a file that does not exist")
             }
             return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        }
+    }
+}
+
+extension CommandError {
+    init(_ error: ExportError) {
+        switch error {
+        case .truncatedLine: self.init("the database ended a line early; export again")
+        case .keysMissing:
+            self.init(
+                "tokens are encrypted; give the registry's keys with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
+        case .unknownKey(let id):
+            self.init("tokens are encrypted with the key “\(id)”, which the key file lacks; add it")
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PushProtocol
+import RegistryStore
 
 extension DevicesCommand {
     /// `pushctl devices fids`: app versions whose FIDs are not used.
@@ -16,7 +17,7 @@ extension DevicesCommand {
 
         func run() async throws {
             guard end != nil || endWithoutVersion else {
-                let halts = try await withDatabase { try await FIDHaltStore($0).list() }
+                let halts = try await withDatabase { try await FIDStore($0).currentHalts() }
                 if halts.isEmpty { print("no halts") }
                 for halt in halts { print(halt.line) }
                 return
@@ -26,11 +27,20 @@ extension DevicesCommand {
                 throw CommandError("either --end or --end-without-version, not both")
             }
             let (id, version) = (try AppID(named: app), end ?? "")
-            let isEnded = try await withDatabase { try await FIDHaltStore($0).end(app: id, version: version) }
+            let isEnded = try await withDatabase { try await FIDStore($0).endHalt(of: id, version: version) }
             guard isEnded else {
                 throw CommandError("that version is not halted; pushctl devices fids lists the halts")
             }
             print("ended; the senders use FIDs of that version again within seconds")
         }
+    }
+}
+
+extension FIDStore.HaltSummary {
+    /// `family-portal  5.0  12 people  since …  until …`
+    var line: String {
+        let words = [app, version.isEmpty ? "no version" : version, "\(suspected) people"]
+        let times = ["since \(RFC3339.string(from: haltedAt))", "until \(RFC3339.string(from: until))"]
+        return (words + times).joined(separator: "  ")
     }
 }

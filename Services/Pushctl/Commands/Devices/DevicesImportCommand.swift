@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Postgres
 import PushProtocol
+import RegistryStore
 import ServiceKit
 import TokenEncryption
 
@@ -41,6 +42,8 @@ extension DevicesCommand {
                 throw stopped
             } catch is CancellationError {
                 throw stopped
+            } catch let error as ImportError {
+                throw CommandError(error)
             }
         }
 
@@ -127,6 +130,25 @@ extension DevicesCommand {
         }
 
         private static func printStatus(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+    }
+}
+
+extension CommandError {
+    init(_ error: ImportError) {
+        switch error {
+        case .keysMissing:
+            self.init("the registry encrypts tokens; give its keys with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
+        case .otherKey(let expected, let given):
+            self.init(
+                "the registry encrypts with the key “\(expected)”, but the key file starts with “\(given)”; use the registry's file"
+            )
+        case .differentKey(let id):
+            self.init("the key “\(id)” in the key file differs from the registry's; use the registry's file")
+        case .removed:
+            self.init("the import was removed from registry.import; start it again")
+        case .concurrent:
+            self.init("another process is importing the same file; this one stopped without repeating anything")
+        }
     }
 }
 

@@ -27,20 +27,3 @@ struct LineError: Error, Hashable, CustomStringConvertible {
 
     init(_ description: String) { self.description = description }
 }
-
-/// The formats of a device file.
-enum DeviceFormat: String, CaseIterable, Sendable {
-    /// One JSON object per line.
-    case ndjson
-    /// RFC 4180 with column names in the first line and one record per line.
-    case csv
-
-    /// The format by file extension.
-    init?(path: String) {
-        switch path.split(separator: ".").last?.lowercased() {
-        case "ndjson", "jsonl": self = .ndjson
-        case "csv": self = .csv
-        default: return nil
-        }
-    }
-}

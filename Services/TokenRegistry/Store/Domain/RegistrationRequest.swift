@@ -77,10 +77,24 @@ extension RegistrationRequest {
     }
 }
 
-/// A key that occurs once in a wave: a token, a user or an installation.
-private struct Place: Hashable {
-    let app: AppID
-    let name: String
+/// Assigns requests to waves, from 0. In a wave, each token, user and installation occurs once.
+struct WaveNumbers: Sendable {
+    /// The latest wave of each key.
+    private var latest: [UniqueKey: Int] = [:]
+
+    private enum UniqueKey: Hashable {
+        case token(AppID, Provider, DeviceToken)
+        case user(AppID, UserID)
+        case installation(AppID, InstallationID)
+    }
+
+    mutating func next(for claim: RegistrationRequest) -> Int {
+        var keys: [UniqueKey] = [.token(claim.app, claim.provider, claim.token), .user(claim.app, claim.user)]
+        if let installation = claim.installation { keys.append(.installation(claim.app, installation)) }
+        let wave = keys.compactMap { latest[$0] }.max().map { $0 + 1 } ?? 0
+        for key in keys { latest[key] = wave }
+        return wave
+    }
 }
 
 extension [RegistrationRequest] {
@@ -88,17 +102,9 @@ extension [RegistrationRequest] {
     /// then equals storing its requests one by one.
     var waves: [[RegistrationRequest]] {
         var waves: [[RegistrationRequest]] = []
-        var taken: [Place: Int] = [:]
+        var numbers = WaveNumbers()
         for claim in self {
-            var places = [
-                Place(app: claim.app, name: "\(claim.provider.rawValue) \(claim.token.secret)"),
-                Place(app: claim.app, name: "user \(claim.user)"),
-            ]
-            if let installation = claim.installation {
-                places.append(Place(app: claim.app, name: "installation \(installation)"))
-            }
-            let wave = places.compactMap { taken[$0] }.max().map { $0 + 1 } ?? 0
-            for place in places { taken[place] = wave }
+            let wave = numbers.next(for: claim)
             if wave == waves.count { waves.append([]) }
             waves[wave].append(claim)
         }

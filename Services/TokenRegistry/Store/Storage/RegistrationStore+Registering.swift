@@ -87,26 +87,14 @@ extension RegistrationStore {
         }
     }
 
-    /// Upserts registrations. A stored registration rejects older requests; an ended one rejects requests from before
-    /// its end. A user's own sign-out does not reject another user's request. A request for a corrected environment
-    /// applies to the registration it was moved to.
     static func upsert(_ claims: [(device: UUID, claim: RegistrationRequest)], _ cipher: TokenCipher) -> SQL {
         let rows = claims.map(\.claim)
         let tokens = claims.map {
             cipher.seal(
                 $1.token, device: $0, app: $1.app, provider: $1.provider, environment: $1.environment)
         }
-        return """
-            INSERT INTO registry.registration AS r
-                (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic,
-                platform, locale, time_zone, app_version, registered_at, state_changed_at)
-            SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
-                CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
-                    ELSE 'production' END,
-                CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END,
-                c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
-                statement_timestamp()
-            FROM unnest(
+        let requests: SQL = """
+            unnest(
                 \(claims.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
                 \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
                 \(rows.map(\.environment.rawValue))::text[], \(tokens.map(\.stored))::text[],
@@ -117,42 +105,73 @@ extension RegistrationStore {
                 \(rows.map(\.at?.date))::timestamptz[]
             ) AS c (device_id, app, user_id, provider, environment, token, moved_token, kind, installation, scope, topic,
                 platform, locale, time_zone, app_version, at)
-            CROSS JOIN LATERAL (SELECT least(coalesce(c.at, statement_timestamp()), statement_timestamp()) AS at) AS t
-            LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
-            LEFT JOIN registry.registration s
-                ON s.device_id = c.device_id AND s.state = 'replaced' AND s.successor IS NOT NULL
-            WHERE e.erased_at IS NULL OR t.at > e.erased_at
-            ORDER BY 1
-            ON CONFLICT (device_id) DO UPDATE SET
-                user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
-                installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
-                platform = excluded.platform, locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
-                registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
-                successor = NULL, fallback_until = NULL, state = 'active', state_reason = NULL,
-                state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
-                    THEN r.state_changed_at ELSE excluded.state_changed_at END
-            WHERE (excluded.registered_at > r.registered_at
-                    OR excluded.registered_at = r.registered_at AND excluded.user_id = r.user_id)
-                AND (r.state = 'active' OR excluded.registered_at > coalesce(r.ended_at, r.state_changed_at)
-                    OR excluded.user_id <> r.user_id AND r.state NOT IN ('invalidated', 'replaced'))
+            """
+        return """
+            \(upsert(from: requests))
             RETURNING r.device_id, r.app, r.user_id, r.installation, r.state_changed_at = statement_timestamp()
             """
+    }
+
+    /// Upserts registrations. A stored registration rejects older requests; an ended one rejects requests from before
+    /// its end. A user's own sign-out does not reject another user's request. A request for a corrected environment
+    /// applies to the registration it was moved to.
+    ///
+    /// - Parameter requests: an item of `FROM` with the rows `c`: those of a batch, or of ``ImportStore``.
+    static func upsert(from requests: SQL) -> SQL {
+        """
+        INSERT INTO registry.registration AS r
+            (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic,
+            platform, locale, time_zone, app_version, registered_at, state_changed_at)
+        SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
+            CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
+                ELSE 'production' END,
+            CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END,
+            c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
+            statement_timestamp()
+        FROM \(requests)
+        CROSS JOIN LATERAL (SELECT least(coalesce(c.at, statement_timestamp()), statement_timestamp()) AS at) AS t
+        LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
+        LEFT JOIN registry.registration s
+            ON s.device_id = c.device_id AND s.state = 'replaced' AND s.successor IS NOT NULL
+        WHERE e.erased_at IS NULL OR t.at > e.erased_at
+        ORDER BY 1
+        ON CONFLICT (device_id) DO UPDATE SET
+            user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
+            installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
+            platform = excluded.platform, locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+            registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
+            successor = NULL, fallback_until = NULL, state = 'active', state_reason = NULL,
+            state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
+                THEN r.state_changed_at ELSE excluded.state_changed_at END
+        WHERE (excluded.registered_at > r.registered_at
+                OR excluded.registered_at = r.registered_at AND excluded.user_id = r.user_id)
+            AND (r.state = 'active' OR excluded.registered_at > coalesce(r.ended_at, r.state_changed_at)
+                OR excluded.user_id <> r.user_id AND r.state NOT IN ('invalidated', 'replaced'))
+        """
+    }
+
+    static func settle(_ installations: [Installation]) -> SQL {
+        settle(
+            """
+            unnest(\(installations.map(\.app.rawValue))::text[], \(installations.map(\.id.rawValue))::text[])
+                AS i (app, installation)
+            """)
     }
 
     /// Ends an installation's earlier registrations. An installation has one user, the last to register, and one token
     /// of a kind and scope, the last (`Shared/Providers/ProviderFacts.md`, C.6 Environments and rotation).
     ///
     /// `MATERIALIZED`, as below: otherwise the planner may recompute the ranking for every row.
-    static func settle(_ installations: [Installation]) -> SQL {
+    ///
+    /// - Parameter installations: an item of `FROM`, the distinct rows `i`.
+    static func settle(_ installations: SQL) -> SQL {
         """
         WITH ranked AS MATERIALIZED (
             SELECT a.device_id, a.user_id, a.registered_at,
                 a.user_id = first_value(a.user_id) OVER installation AS is_owners,
                 row_number() OVER slot AS n,
                 max(a.registered_at) OVER slot AS replaced_at, max(a.registered_at) OVER installation AS taken_at
-            FROM unnest(
-                \(installations.map(\.app.rawValue))::text[], \(installations.map(\.id.rawValue))::text[]
-            ) AS i (app, installation)
+            FROM \(installations)
             JOIN registry.registration a ON a.app = i.app AND a.installation = i.installation AND a.state = 'active'
             WINDOW installation AS (PARTITION BY a.app, a.installation ORDER BY a.registered_at DESC, a.device_id),
                 slot AS (
@@ -170,11 +189,19 @@ extension RegistrationStore {
     }
 
     static func eviction(of users: [AppUser], beyond limit: Int) -> SQL {
+        eviction(
+            of:
+                "unnest(\(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[]) AS u (app, user_id)",
+            beyond: limit)
+    }
+
+    /// - Parameter users: an item of `FROM`, the distinct rows `u`.
+    static func eviction(of users: SQL, beyond limit: Int) -> SQL {
         """
         WITH ranked AS MATERIALIZED (
             SELECT a.device_id, a.user_id, a.registered_at, row_number() OVER (
                 PARTITION BY a.app, a.user_id ORDER BY a.registered_at DESC, a.device_id) AS n
-            FROM unnest(\(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[]) AS u (app, user_id)
+            FROM \(users)
             JOIN registry.registration a ON a.app = u.app AND a.user_id = u.user_id AND a.state = 'active'
         )
         UPDATE registry.registration r
@@ -205,7 +232,7 @@ private struct Taken {
 
 extension RegistrationRequest {
     /// The advisory locks of a registration: its user, for the device limit and erasures, and its installation.
-    fileprivate var lockNames: [String] {
+    var lockNames: [String] {
         let user = AdvisoryLock.user(app, user)
         guard let installation else { return [user] }
         return [user, AdvisoryLock.installation(app, installation)]

@@ -1,0 +1,28 @@
+import FeedbackStore
+import Messaging
+import PushProtocol
+import ServiceConnections
+import ServiceKit
+
+/// Stores statements as evidence for ``EvidenceEvaluator``. Publishes commands that need no evaluation at once.
+struct OutcomeHandler: StageHandler {
+    private let store: EvidenceStore
+
+    init(store: EvidenceStore) { self.store = store }
+
+    func decode(_ inbound: Inbound) throws(WireError) -> Outcomes {
+        let outcomes = try Outcomes.decode(wireBody: inbound.body)
+        try outcomes.check(routingKey: inbound.routingKey)
+        return outcomes
+    }
+
+    func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {
+        try await Outage.ofDatabase { try await store.record(batch.map(\.message)) }
+        return try batch.map { delivery in
+            .done(
+                try delivery.message.corrections.map { command in
+                    try Outbound(command, to: .devices, routingKey: command.routingKey)
+                })
+        }
+    }
+}

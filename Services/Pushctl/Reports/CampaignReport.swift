@@ -1,0 +1,89 @@
+import FoundationEssentials
+import PushProtocol
+import RegistryStore
+
+/// Formats campaigns.
+enum CampaignReport {
+    /// One line for each campaign.
+    static func line(_ campaign: CampaignStore.CampaignSummary) -> String {
+        [
+            campaign.id.uuidString.lowercased(), campaign.app, campaign.rule, state(campaign), share(campaign),
+            "\(campaign.devices) devices", campaign.audience, "since \(RFC3339.string(from: campaign.created))",
+        ].joined(separator: "  ")
+    }
+
+    /// All properties of a campaign, one line each.
+    static func page(_ campaign: CampaignStore.CampaignSummary) -> [String] {
+        let times = [
+            ("created", campaign.created as Date?), ("begun", campaign.begun), ("finished", campaign.finished),
+        ]
+        let rows: [(String, String?)] =
+            [
+                ("campaign", campaign.id.uuidString.lowercased()), ("app", campaign.app), ("rule", campaign.rule),
+                ("audience", campaign.audience), ("state", state(campaign)),
+            ] + times.map { ($0.0, $0.1.map(RFC3339.string(from:))) } + [
+                ("at most", campaign.rate.map { "\($0) pushes a second" }), ("processed", share(campaign)),
+                ("ranges done", "\(campaign.rangesDone) of \(campaign.ranges)"), ("ranges dead", dead(campaign)),
+                ("users", "\(campaign.users)"),
+                ("without a device", "\(campaign.without)"), ("devices", "\(campaign.devices)"),
+                ("messages", "\(campaign.pushes)"), ("a second", pace(campaign).map { "\($0) devices" }),
+            ]
+        return rows.compactMap { name, value in value.map { "\(name.padded(to: 18))\($0)" } }
+    }
+
+    /// The state, with the reasons of halted ranges.
+    private static func state(_ campaign: CampaignStore.CampaignSummary) -> String {
+        guard campaign.rangesDead > 0, campaign.finished == nil else { return campaign.state }
+        return "\(campaign.state), halted (\(campaign.deadReasons.joined(separator: ", ")))"
+    }
+
+    private static func dead(_ campaign: CampaignStore.CampaignSummary) -> String? {
+        guard campaign.rangesDead > 0 else { return nil }
+        let reasons = campaign.deadReasons.joined(separator: ", ")
+        return "\(campaign.rangesDead) (\(reasons)); `pushctl dead replay` continues them"
+    }
+
+    /// A progress bar.
+    static func bar(_ campaign: CampaignStore.CampaignSummary) -> String {
+        let width = 30
+        let filled = Int((fraction(campaign) * Double(width)).rounded(.down))
+        let bar = String(repeating: "█", count: filled) + String(repeating: "·", count: width - filled)
+        let rest = left(campaign).map { "  \($0) left" } ?? ""
+        return "\(bar)  \(share(campaign))  \(campaign.devices) devices"
+            + (pace(campaign).map { "  \($0)/s" } ?? "") + rest + "  \(campaign.state)"
+    }
+
+    /// The fraction of the audience processed, 0 to 1. Below 1 until the end, because the audience size is an estimate.
+    static func fraction(_ campaign: CampaignStore.CampaignSummary) -> Double {
+        if campaign.state == "done" { return 1 }
+        guard let estimate = campaign.estimate, estimate > 0 else { return 0 }
+        return min(0.99, Double(campaign.looked) / Double(estimate))
+    }
+
+    private static func share(_ campaign: CampaignStore.CampaignSummary) -> String {
+        "\(Int((fraction(campaign) * 100).rounded(.down))) %"
+    }
+
+    /// Devices a second since the start.
+    private static func pace(_ campaign: CampaignStore.CampaignSummary) -> Int? {
+        guard let begun = campaign.begun else { return nil }
+        let seconds = (campaign.finished ?? campaign.now).timeIntervalSince(begun)
+        return seconds > 0 && campaign.devices > 0 ? Int(Double(campaign.devices) / seconds) : nil
+    }
+
+    /// The estimated time left.
+    private static func left(_ campaign: CampaignStore.CampaignSummary) -> String? {
+        guard campaign.state == "running", let begun = campaign.begun, let estimate = campaign.estimate,
+            campaign.looked > 0, campaign.looked < estimate
+        else { return nil }
+        let each = campaign.now.timeIntervalSince(begun) / Double(campaign.looked)
+        let seconds = Int(each * Double(estimate - campaign.looked))
+        return seconds < 120 ? "\(seconds) s" : "\(seconds / 60) min"
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(1, width - count))
+    }
+}
