@@ -106,6 +106,14 @@ import Testing
             ruleFile(when: "{ event: thing.happened, data: { name: [{ prefix: a, suffix: b }] } }"),
             "test.yaml:9: rules.only.when.data.name.0: expected one operator, such as {prefix: …}"),
         Mistake(
+            ruleFile(when: "{ event: thing.happened, data: { name: [{ anything-but: { cidr: 10.0.0.0/8 } }] } }"),
+            "test.yaml:9: rules.only.when.data.name.0.anything-but: anything-but takes values, or one of prefix, suffix, equals-ignore-case, wildcard"
+        ),
+        Mistake(
+            ruleFile(when: "{ event: thing.happened, data: { name: [{ anything-but: { prefix: a, suffix: b } }] } }"),
+            "test.yaml:9: rules.only.when.data.name.0.anything-but: anything-but takes values, or one of prefix, suffix, equals-ignore-case, wildcard"
+        ),
+        Mistake(
             ruleFile(when: "{ event: thing.happened, data: { name: [] } }"),
             "test.yaml:9: rules.only.when.data.name: the list is empty"),
         Mistake(

@@ -154,7 +154,7 @@ import TestSupport
 
     func matcher(_ random: inout SplitMix) -> Matcher {
         let text = Self.texts.randomElement(using: &random) ?? ""
-        switch Int.random(in: 0..<8, using: &random) {
+        switch Int.random(in: 0..<9, using: &random) {
         case 0: return .exact(value(&random, depth: 5))
         case 1: return .prefix(text, ignoringCase: Bool.random(using: &random))
         case 2: return .suffix(text, ignoringCase: Bool.random(using: &random))
@@ -162,6 +162,7 @@ import TestSupport
         case 4: return .anythingBut([.exact(.string(text))])
         case 5: return .numeric([.init(relation: .less, bound: Double.random(in: -3...3, using: &random))])
         case 6: return .exists(Bool.random(using: &random))
+        case 7: return CIDR(text).map(Matcher.cidr) ?? .anythingBut([.prefix(text, ignoringCase: false)])
         default: return .equalsIgnoreCase(text)
         }
     }

@@ -59,7 +59,7 @@ import Yams
         var random = SplitMix(seed: 5)
         func word() -> String { ["x", "y", "X", "xy", "1", "true", "null", "1.0"].randomElement(using: &random)! }
         func matcher() -> String {
-            switch Int.random(in: 0..<10, using: &random) {
+            switch Int.random(in: 0..<12, using: &random) {
             case 0: #"{ prefix: "\#(word())" }"#
             case 1: #"{ suffix: "\#(word())" }"#
             case 2: #"{ equals-ignore-case: "\#(word())" }"#
@@ -69,6 +69,8 @@ import Yams
             case 6: #"{ anything-but: ["\#(word())"] }"#
             case 7: #"{ prefix: { equals-ignore-case: "\#(word())" } }"#
             case 8: #"{ numeric: [">=", 1] }"#
+            case 9: #"{ anything-but: { prefix: "\#(word())" } }"#
+            case 10: #"{ cidr: "10.0.0.0/8" }"#
             default: word()
             }
         }

@@ -49,11 +49,11 @@ struct Harness {
         }
     }
 
-    static func run(
+    static func run<Result>(
         settings: HTTP2ServerSettings = .init(), configuration: HTTP2ClientConfiguration = .testing,
         handler: @escaping @Sendable (HTTP2ServerRequest) async -> [HTTP2ServerStep] = { _ in [.respond(status: 200)] },
-        body: (Harness) async throws -> Void
-    ) async throws {
+        body: (Harness) async throws -> Result
+    ) async throws -> Result {
         let certificates = try TestCertificates.shared()
         let events = EventLog()
         let server = try await HTTP2Server.start(
@@ -61,8 +61,9 @@ struct Harness {
             handler: handler)
         let client = try HTTP2Client(
             endpoint: certificates.endpoint(port: server.port), configuration: configuration, logger: testLogger())
+        let result: Result
         do {
-            try await body(Harness(server: server, client: client, events: events))
+            result = try await body(Harness(server: server, client: client, events: events))
         } catch {
             await client.shutdown()
             await server.shutdown()
@@ -70,6 +71,7 @@ struct Harness {
         }
         await client.shutdown()
         await server.shutdown()
+        return result
     }
 }
 

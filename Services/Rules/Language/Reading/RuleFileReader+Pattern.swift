@@ -3,9 +3,21 @@ import PushProtocol
 import Yams
 
 extension RuleFileReader {
-    static let operators = [
-        "prefix", "suffix", "equals-ignore-case", "wildcard", "anything-but", "numeric", "exists", "cidr",
-    ]
+    /// An operator that compares texts. `anything-but` negates it.
+    enum TextOperator: String, CaseIterable {
+        case prefix, suffix
+        case equalsIgnoreCase = "equals-ignore-case"
+        case wildcard
+    }
+
+    /// An operator with an operand of its own form.
+    enum ValueOperator: String, CaseIterable {
+        case anythingBut = "anything-but"
+        case numeric, exists, cidr
+    }
+
+    /// The names of all operators.
+    static let operators = TextOperator.allCases.map(\.rawValue) + ValueOperator.allCases.map(\.rawValue)
 
     /// Reads a pattern in the syntax of Amazon EventBridge: nested keys that end in lists of accepted values.
     func pattern(_ field: Field) -> Pattern? {
@@ -49,21 +61,27 @@ extension RuleFileReader {
             report(field, "expected one operator, such as {prefix: …}")
             return nil
         }
-        switch name {
-        case "prefix": return affix(value) { .prefix($0, ignoringCase: $1) }
-        case "suffix": return affix(value) { .suffix($0, ignoringCase: $1) }
-        case "equals-ignore-case": return text(value).map(Matcher.equalsIgnoreCase)
-        case "wildcard": return wildcard(value)
-        case "anything-but": return anythingBut(value)
-        case "numeric": return numeric(value)
-        case "cidr": return cidr(value)
-        case "exists": return exists(value)
-        default:
+        if let comparison = TextOperator(rawValue: name) { return matcher(comparison, value) }
+        switch ValueOperator(rawValue: name) {
+        case .anythingBut: return anythingBut(value)
+        case .numeric: return numeric(value)
+        case .cidr: return cidr(value)
+        case .exists: return exists(value)
+        case nil:
             let hint =
                 NearestMatch.of(name, among: RuleFileReader.operators).map { "did you mean “\($0)”?" }
                 ?? "the operators are \(RuleFileReader.operators.joined(separator: ", "))"
             report(value, "unknown operator; \(hint)")
             return nil
+        }
+    }
+
+    private func matcher(_ comparison: TextOperator, _ operand: Field) -> Matcher? {
+        switch comparison {
+        case .prefix: affix(operand) { .prefix($0, ignoringCase: $1) }
+        case .suffix: affix(operand) { .suffix($0, ignoringCase: $1) }
+        case .equalsIgnoreCase: text(operand).map(Matcher.equalsIgnoreCase)
+        case .wildcard: wildcard(operand)
         }
     }
 }
@@ -111,20 +129,14 @@ extension RuleFileReader {
             guard let values = oneOrMore(field) else { return nil }
             return .anythingBut(values.compactMap { scalar($0).map(Matcher.exact) })
         }
-        let keys = ["prefix", "suffix", "equals-ignore-case", "wildcard"]
-        guard let table = table(field, keys: keys) else { return nil }
-        guard table.count == 1, let (name, value) = table.first else {
+        let keys = TextOperator.allCases.map(\.rawValue)
+        guard let members = members(field) else { return nil }
+        guard members.count == 1, let (name, value) = members.first, let comparison = TextOperator(rawValue: name)
+        else {
             report(field, "anything-but takes values, or one of \(keys.joined(separator: ", "))")
             return nil
         }
-        let refused = (oneOrMore(value) ?? []).compactMap { value -> Matcher? in
-            switch name {
-            case "prefix": affix(value) { .prefix($0, ignoringCase: $1) }
-            case "suffix": affix(value) { .suffix($0, ignoringCase: $1) }
-            case "wildcard": wildcard(value)
-            default: text(value).map(Matcher.equalsIgnoreCase)
-            }
-        }
+        let refused = (oneOrMore(value) ?? []).compactMap { matcher(comparison, $0) }
         return refused.isEmpty ? nil : .anythingBut(refused)
     }
 
