@@ -8,10 +8,10 @@ import TestSupport
 @Suite struct RetryPolicyTests {
     private let policy = RetryPolicy()
 
-    private func decide(
+    private func backoff(
         _ floor: Duration, attempt: Int = 1, firstSeen: Timestamp = .sample, ttl: Duration? = nil
     ) -> RetryPolicy.BackoffDecision {
-        policy.decide(
+        policy.backoff(
             floor: floor, attempt: attempt, firstSeen: firstSeen, expiresAt: ttl.map { .sample + $0 }, now: .sample)
     }
 
@@ -20,31 +20,31 @@ import TestSupport
         (.seconds(120), .minutes2), (.seconds(900), .minutes15), (.zero, .seconds30),
     ])
     func `the first delay is the shortest level not below the floor`(floor: Duration, level: RetryLevel) {
-        #expect(decide(floor) == .retry(level))
+        #expect(backoff(floor) == .retry(level))
         #expect(level.delay >= floor)
     }
 
     @Test(arguments: [(1, RetryLevel.seconds30), (2, .seconds30), (3, .minutes2), (5, .minutes15), (60, .minutes15)])
     func `delays double with each attempt, up to 15 minutes`(attempt: Int, level: RetryLevel) {
-        #expect(decide(.seconds(10), attempt: attempt) == .retry(level))
+        #expect(backoff(.seconds(10), attempt: attempt) == .retry(level))
     }
 
     @Test func `given a next attempt after the expiration, then the push is expired`() {
-        #expect(decide(.seconds(900), ttl: .seconds(60)) == .expired)
-        #expect(decide(.seconds(10), ttl: .seconds(30)) == .expired)
-        #expect(decide(.seconds(10), ttl: .seconds(31)) == .retry(.seconds30))
+        #expect(backoff(.seconds(900), ttl: .seconds(60)) == .expired)
+        #expect(backoff(.seconds(10), ttl: .seconds(30)) == .expired)
+        #expect(backoff(.seconds(10), ttl: .seconds(31)) == .retry(.seconds30))
     }
 
     @Test func `an hour after its first delivery a push is exhausted`() {
         let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 50 * 60 * 1000)
-        #expect(decide(.seconds(900), attempt: 4, firstSeen: firstSeen) == .exhausted(.minutes15))
-        #expect(decide(.seconds(10), firstSeen: firstSeen) == .retry(.seconds30))
+        #expect(backoff(.seconds(900), attempt: 4, firstSeen: firstSeen) == .exhausted(.minutes15))
+        #expect(backoff(.seconds(10), firstSeen: firstSeen) == .retry(.seconds30))
     }
 
     @Test func `time on a paused route does not exhaust a push`() {
         let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 24 * 3600 * 1000)
         for attempt in 1...3 {
-            let decision = decide(.seconds(900), attempt: attempt, firstSeen: firstSeen)
+            let decision = backoff(.seconds(900), attempt: attempt, firstSeen: firstSeen)
             #expect(decision == .retry(.minutes15))
         }
     }
@@ -52,13 +52,13 @@ import TestSupport
     @Test func `the eighth attempt is the last, before the runtime's limit`() {
         var waited = Duration.zero
         for attempt in 1..<StagePolicy().maximumAttempts {
-            guard case .retry(let level) = decide(.zero, attempt: attempt, firstSeen: .sample - waited) else {
+            guard case .retry(let level) = backoff(.zero, attempt: attempt, firstSeen: .sample - waited) else {
                 Issue.record("given up after \(attempt)")
                 return
             }
             waited += level.delay
         }
-        let last = decide(.zero, attempt: StagePolicy().maximumAttempts, firstSeen: .sample - waited)
+        let last = backoff(.zero, attempt: StagePolicy().maximumAttempts, firstSeen: .sample - waited)
         #expect(last == .exhausted(.minutes15))
     }
 

@@ -237,11 +237,11 @@ import TestSupport
             let store = HeldStore(pool: fixture.pool, spread: .zero)
             // The process crashes between its commit and the broker's confirm.
             let lent = try await store.release(by: fixture.ruleSets, now: fixture.clock.now)
-            #expect(lent.releases.count == 1)
+            #expect(lent.released.count == 1)
             #expect(try await fixture.release() == [])
             fixture.clock.advance(HeldStore.lease)
             let again = try await store.release(by: fixture.ruleSets, now: fixture.clock.now)
-            #expect(again.releases.map(\.recipient) == lent.releases.map(\.recipient))
+            #expect(again.released.map(\.recipient) == lent.released.map(\.recipient))
             fixture.clock.advance(HeldStore.lease)
             #expect(try await fixture.release() == ["1"])
             #expect(try await fixture.held() == 0)

@@ -19,7 +19,7 @@ import TestSupport
         let now = DecisionStoreTests.now.date
         func id(_ what: String) -> UUID { DerivedID.uuid5(DerivedID.namespace, [what, app, user]) }
         let event = id("event")
-        var pendingNotifications: [SQL] = [
+        var statements: [SQL] = [
             "INSERT INTO rules.event VALUES (\(event), \(app), '/up', \(UUID().uuidString), 't', \(UUID()), \(now))",
             "INSERT INTO rules.person (app, user_id) VALUES (\(app), \(user))",
             "INSERT INTO rules.presence (app, user_id, device, expires_at) VALUES (\(app), \(user), '-', \(now))",
@@ -40,7 +40,7 @@ import TestSupport
         for what in ["pushed", "held", "gathered", "shared"] {
             let content = #"{"body":"\#(what) to \#(user)"}"#
             let rendered = what == "shared" ? DerivedID.uuid5(DerivedID.namespace, ["shared"]) : id("saying \(what)")
-            pendingNotifications += [
+            statements += [
                 """
                 INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at)
                 SELECT \(id(what)), step, \(event), 'only', \(user), \(now) FROM generate_series(0, 1) AS step
@@ -58,16 +58,16 @@ import TestSupport
         }
         // A digest item has no decision yet. An inbox item may outlive the history.
         for (what, kind) in [("held", "held"), ("summary", "summary")] {
-            pendingNotifications.append(
+            statements.append(
                 """
                 INSERT INTO rules.held
                     (notification, app, user_id, saying, event, since, due_at, quiet_holds, step, kind)
                 VALUES (\(id(what)), \(app), \(user), \(id("saying held")), \(event), \(now), \(now), 0, 1, \(kind))
                 """)
         }
-        pendingNotifications.append(
+        statements.append(
             "INSERT INTO rules.inbox VALUES (\(id("old")), \(app), \(user), \(id("saying pushed")), NULL, \(now))")
-        for pending in pendingNotifications { try await pool.execute(pending) }
+        for statement in statements { try await pool.execute(statement) }
     }
 
     /// The number of rows about a user in each table with a user column.

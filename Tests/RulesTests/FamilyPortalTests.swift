@@ -46,8 +46,7 @@ import Testing
 
     @Test func `a message expires after a day`() throws {
         let now = Timestamp(milliseconds: 1_000_000)
-        let draft = try #require(try rules.evaluate(message()).first)
-        let sent = draft.notifications(about: message(), arrivedAt: now)
+        let sent = try #require(try rules.evaluate(message(), arrivedAt: now).first).messages
         #expect(sent.map(\.expiresAt) == [now + .seconds(86400)])
     }
 

@@ -219,7 +219,6 @@ import Testing
         let happened = event("thing.happened", app: "test", ["users": [1, 2, 3, 4], "at": "2026-03-31T22:30:00Z"])
         let ruleSet = try parse(text)
         let draft = try #require(try ruleSet.evaluate(happened).first)
-        let pending = draft.pending(about: happened, arrivedAt: moment("2026-03-31T12:00:00Z"))
         func person(_ language: String?, _ name: String?) -> Person {
             var person = Person()
             person.settings.language = language.flatMap { Language($0) }
@@ -227,7 +226,7 @@ import Testing
             return person
         }
         let app = AppID(rawValue: "test")!
-        let localized = pending.localized([
+        let localized = draft.localized([
             PersonKey(app: app, user: user("1")): person("de-AT", "Europe/Vienna"),
             PersonKey(app: app, user: user("2")): person("fr", "America/New_York"),
             PersonKey(app: app, user: user("3")): person("de-AT", "Europe/Vienna"),

@@ -164,7 +164,7 @@ import Testing
 
     /// Fills tables so that a sequential scan is too slow; most rows are not old.
     static func fillMuch(_ pool: PostgresPool) async throws {
-        let pendingNotifications: [SQL] = [
+        let statements: [SQL] = [
             """
             INSERT INTO rules.event SELECT md5('e' || n)::uuid, 'test', '/up', n::text, 't', md5('s')::uuid,
                 now() - n * interval '1 minute' FROM generate_series(1, 60000) AS n
@@ -211,7 +211,7 @@ import Testing
             FROM generate_series(1, 30000) AS n
             """,
         ]
-        for pending in pendingNotifications { try await pool.execute(pending) }
+        for statement in statements { try await pool.execute(statement) }
         try await pool.execute("ANALYZE")
     }
 

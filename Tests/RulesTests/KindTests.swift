@@ -79,7 +79,7 @@ import Testing
         // An event without a time uses the current time.
         let now = try Self.draft(text, at: nil)
         #expect(now.content.apns?.payload?[path: "aps.timestamp"] == 2)
-        let sent = draft.notifications(about: event("game.changed", app: "test", Self.data), arrivedAt: .now)
+        let sent = draft.messages
         #expect(sent.map(\.scope) == ["g-1"])
         #expect(try sent.map { try Notification.decode(wireBody: $0.wireBody()) } == sent)
     }
@@ -146,8 +146,7 @@ import Testing
     @Test func `a channel, a topic and a condition each get one message without a user id`() throws {
         let update = #"{ live-activity: { event: update, content-state: { n: 1 } } }"#
         func sent(_ to: String, _ say: String, _ how: String) throws -> [PushProtocol.Notification] {
-            try Self.draft(Self.file(to: to, say: say, how: how)).notifications(
-                about: event("game.changed", app: "test", Self.data), arrivedAt: .now)
+            try Self.draft(Self.file(to: to, say: say, how: how)).messages
         }
         let channel = try sent(
             #"{ channel: "{{game.channel}}", environment: development }"#, update, "{ as: live-activity }")
@@ -185,11 +184,11 @@ import Testing
         let happened = event("game.changed", app: "test", Self.data)
         let one = EventCase(happened, ruleSet: rules, arrivedAt: .now, drafts: try rules.evaluate(happened))
         var people: [PersonKey: Person] = [:]
-        let decided = one.decide(&people, ItemState(), now: .now)
+        let decided = one.decisions(&people, ItemState(), now: .now)
         #expect(decided.map(\.decision) == [RuleDecision(answer: .push, reason: .broadcast)])
         #expect(decided.map(\.person.user.rawValue) == ["(FCM topic red)"])
-        #expect(decided[0].notification == one.pendingNotifications[0].broadcast?.notification)
-        #expect(one.asked.isEmpty && one.charged.isEmpty)
+        #expect(decided[0].notification == one.drafts[0].broadcast?.notification)
+        #expect(one.peopleWithSettings.isEmpty && one.peopleWithCaps.isEmpty)
     }
 
     // MARK: Mistakes

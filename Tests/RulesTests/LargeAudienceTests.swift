@@ -209,7 +209,7 @@ import TestSupport
                     case .decided(let step) = try await fixture.store.advance(
                         by: fixture.currentRules.ruleSets, now: fixture.clock.now)
                 else { continue }
-                lost = step.pendingNotifications.flatMap { $0.recipients.map(\.notification) }
+                lost = step.drafts.flatMap { $0.recipients.map(\.notification) }
                 // No other worker takes it before its lease expires.
                 guard
                     case .nothing = try await fixture.store.advance(
@@ -294,7 +294,7 @@ import TestSupport
         let rules = try parse(Self.rules)
         let pending = try #require(
             EventCase(happened, ruleSet: rules, arrivedAt: .now, drafts: try rules.evaluate(happened))
-                .pendingNotifications.first)
+                .drafts.first)
         func page(_ previous: String, _ parts: [FanOutPage.Part], limit: Int = 10) -> ([String], String?) {
             let page = FanOutPage(pending, after: previous, parts, limit: limit)
             return (page.recipients.map(\.user.rawValue), page.end)

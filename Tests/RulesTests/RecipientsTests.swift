@@ -7,7 +7,7 @@ import Testing
 @testable import Rules
 
 @Suite struct RecipientsTests {
-    func recipients(_ to: String, example: String, _ data: String) throws -> [NotificationDraft.Recipient] {
+    func recipients(_ to: String, example: String, _ data: String) throws -> [PushProtocol.Notification.Recipient] {
         let rules = try parse(ruleFile(example: example, to: to))
         return try rules.evaluate(event("thing.happened", app: "test", try json(data))).first?.recipients ?? []
     }
@@ -31,7 +31,8 @@ import Testing
             {"by":"4","team":[{"user":{"id":1},"role":"lead","unread":3},{"user":{"id":2},"role":"guest","unread":1},
              {"user":{"id":3},"role":"x","unread":null},{"user":{"id":4},"role":"x","unread":1}]}
             """#)
-        #expect(found == [.init(user: user("1"), badge: 3), .init(user: user("3"), badge: nil)])
+        #expect(found.map(\.user) == [user("1"), user("3")])
+        #expect(found.map(\.badge) == [3, nil])
     }
 
     @Test func `several selectors are combined without duplicate users`() throws {
@@ -69,37 +70,36 @@ import Testing
     @Test func `recipients are split into messages of 500, with ids derived from the event`() throws {
         let rules = try parse(ruleFile())
         let largeAudience = event("thing.happened", app: "test", ["users": .array((0..<1201).map { .int($0) })])
-        let draft = try #require(try rules.evaluate(largeAudience).first)
-        let now = Timestamp(milliseconds: 5)
-        let sent = draft.notifications(about: largeAudience, arrivedAt: now)
+        let sent = try #require(try rules.evaluate(largeAudience).first).messages
         #expect(sent.map(\.recipients.count) == [500, 500, 201])
         #expect(Set(sent.map(\.trace.id)).count == 3)
         #expect(Set(sent.flatMap { $0.recipients.map(\.notification) }).count == 1201)
-        #expect(draft.notifications(about: largeAudience, arrivedAt: now) == sent)
+        #expect(try rules.evaluate(largeAudience).first?.messages == sent)
         #expect(sent.allSatisfy { $0.trace.correlation == "e-1" && $0.rule == "only" && $0.expiresAt == nil })
     }
 
     @Test func `the same event in two apps has different ids`() throws {
-        let draft = NotificationDraft(
-            rule: "r", lane: .bulk, content: Content(title: "t"), expiresAfter: nil,
-            recipients: [.init(user: user("1"), badge: nil)])
-        let ids = ["hr", "warehouse"].map { app in
-            draft.notifications(about: event("t", app: app, [:]), arrivedAt: .now).map(\.recipients[0].notification)
+        let ids = try ["hr", "warehouse"].map { app in
+            let text = ruleFile().replacing("app: test", with: "app: \(app)")
+            let draft = try RuleFile.parse(text, file: "\(app).yaml").evaluate(
+                event("thing.happened", app: app, ["users": [1]])
+            ).first
+            return try #require(draft).recipients[0].notification
         }
         #expect(ids[0] != ids[1])
     }
 
     @Test func `the earlier expiration applies`() throws {
-        let soon = Date(timeIntervalSince1970: 100)
-        let draft = NotificationDraft(
-            rule: "r", lane: .bulk, content: Content(title: "t"), expiresAfter: .seconds(60), delivery: .atMostOnce,
-            recipients: [.init(user: user("1"), badge: nil)])
-        func expiry(_ arrival: Int64) -> Int64? {
-            draft.notifications(about: event("t", expiresAt: soon, [:]), arrivedAt: .init(milliseconds: arrival))[0]
-                .expiresAt?.milliseconds
+        let rules = try parse(ruleFile(how: "{ expires-after: 1m, delivery: at-most-once }"))
+        func rendered(_ arrival: Int64, expiresAt: Date?) throws -> RenderedNotification {
+            let happened = event("thing.happened", app: "test", expiresAt: expiresAt, ["users": [1]])
+            return try #require(try rules.evaluate(happened, arrivedAt: Timestamp(milliseconds: arrival)).first)
+                .rendered
         }
-        #expect(expiry(0) == 60_000)
-        #expect(expiry(90_000) == 100_000)
-        #expect(draft.notifications(about: event("t", [:]), arrivedAt: .now)[0].delivery == .atMostOnce)
+        let soon = Date(timeIntervalSince1970: 100)
+        #expect(try rendered(0, expiresAt: soon).expiresAt?.milliseconds == 60_000)
+        #expect(try rendered(90_000, expiresAt: soon).expiresAt?.milliseconds == 100_000)
+        #expect(try rendered(5, expiresAt: nil).expiresAt?.milliseconds == 60_005)
+        #expect(try rendered(0, expiresAt: nil).delivery == .atMostOnce)
     }
 }

@@ -83,11 +83,11 @@ import TestSupport
             let (app, type, example) = examples[Int.random(in: 0..<examples.count, using: &random)]
             let event = event(type, app: app.rawValue, mutated(example, &random))
             func word() -> String {
-                switch ruleSets.decide(event, now: now) {
+                switch ruleSets.evaluate(event, now: now, arrivedAt: now) {
                 case .notify(let drafts, let signals, let set):
                     let record = EventCase(event, ruleSet: set, arrivedAt: now, drafts: drafts, signals: signals)
                     var people: [PersonKey: Person] = [:]
-                    let decided = record.decide(&people, ItemState(), now: now)
+                    let decided = record.decisions(&people, ItemState(), now: now)
                     return "\(drafts.hashValue) \(signals.count) \(decided.count)"
                 case .unrenderable(let error): return "\(error)"
                 case .expired, .unknownApp, .unknownType: return "-"

@@ -12,7 +12,7 @@ import Testing
     init() throws { ruleSets = RuleSets([try parse(ruleFile(say: #"body: "{{name}}""#))]) }
 
     func answer(_ event: DomainEvent) -> String {
-        switch ruleSets.decide(event, now: now) {
+        switch ruleSets.evaluate(event, now: now, arrivedAt: now) {
         case .notify(let drafts, _, _): "notify \(drafts.count)"
         case .unrenderable(let error): "\(error)"
         case .expired: "expired"
@@ -67,8 +67,8 @@ import Testing
                     """))
         let draft = try #require(try rules.evaluate(event("thing.happened", ["users": [1]])).first)
         #expect(draft.lane == .bulk)
-        #expect(draft.expiresAfter == .seconds(604_800))
-        #expect(draft.delivery == .atMostOnce)
+        #expect(draft.rendered.expiresAt == Timestamp(milliseconds: 0) + .seconds(604_800))
+        #expect(draft.rendered.delivery == .atMostOnce)
         #expect(
             draft.content
                 == Content(

@@ -1,5 +1,6 @@
 import Foundation
 import PushProtocol
+import RuleEngine
 import Testing
 
 @testable import RuleLanguage
@@ -32,6 +33,14 @@ func user(_ id: String) -> UserID { UserID(rawValue: id)! }
 
 extension NotificationDraft {
     var users: [String] { recipients.map(\.user.rawValue) }
+    var rule: String { rendered.rule }
+    var lane: Lane { rendered.lane }
+    var content: Content { rendered.content }
+    var preview: Content? { rendered.preview }
+    var mutes: [String] { rendered.mutes }
+    var scope: String? { rendered.scope }
+    /// The messages to the named users, as if every decision were to push.
+    var messages: [PushProtocol.Notification] { notifications(to: recipients, quietly: false) }
 }
 
 /// A rule file about the event `thing.happened`, whose example is `example` and whose only rule says `body`.

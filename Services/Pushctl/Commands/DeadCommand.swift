@@ -80,10 +80,10 @@ struct DeadCommand: AsyncParsableCommand {
         @Option(help: "The maximum number of letters to read.") var most = 10_000
         @OptionGroup var apps: AppsOption
 
-        /// Applies `decide` to each selected letter. Returns the selected letters, and how many were not replayed
+        /// Applies `action` to each selected letter. Returns the selected letters, and how many were not replayed
         /// because another stage wrote them.
         func forEachLetter(
-            _ decide: @Sendable (DeadLetter) -> DeadLetterIterator.LetterAction
+            _ action: @Sendable (DeadLetter) -> DeadLetterIterator.LetterAction
         ) async throws -> (letters: [DeadLetter], foreign: Int) {
             let queues = WorkQueue.all(apps: try apps.load().ids)
             guard let queue = queues.first(where: { [$0.name, $0.deadName].contains(queue) }) else {
@@ -99,7 +99,7 @@ struct DeadCommand: AsyncParsableCommand {
                 let foreign = try await letters.forEachLetter(queue, most: most) { letter in
                     guard id == nil || letter.id == id, reason == nil || letter.reason == reason else { return .keep }
                     meant.append(letter)
-                    return decide(letter)
+                    return action(letter)
                 }
                 return (meant, foreign)
             }

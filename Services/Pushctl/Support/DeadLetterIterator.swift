@@ -21,17 +21,17 @@ struct DeadLetterIterator {
 
     /// - Parameters:
     ///   - most: the maximum number of messages to read, of those in the queue now.
-    ///   - decide: returns the action for each letter, in order. Letters from another stage are kept instead of
+    ///   - action: returns the action for each letter, in order. Letters from another stage are kept instead of
     ///     replayed.
     /// - Returns: the number of letters not replayed because another stage wrote them.
     @discardableResult
-    func forEachLetter(_ queue: WorkQueue, most: Int, _ decide: (DeadLetter) -> LetterAction) async throws -> Int {
+    func forEachLetter(_ queue: WorkQueue, most: Int, _ action: (DeadLetter) -> LetterAction) async throws -> Int {
         let waiting = try await depth(of: queue) ?? 0
         var foreign = 0
         for _ in 0..<min(waiting, most) {
             guard let delivery = try await transactionChannel.take(from: queue.deadName) else { break }
             let letter = DeadLetter(delivery, of: queue)
-            switch decide(letter) {
+            switch action(letter) {
             case .keep: try await publish(letter.keptCopy(at: now()), to: queue)
             case .replay where letter.foreignRoutingKey != nil:
                 foreign += 1

@@ -5,35 +5,35 @@ import RuleLanguage
 
 extension DryRun {
     /// Decides for every recipient of an event.
-    mutating func decide(_ event: EventCase, _ now: Timestamp) {
+    mutating func predictDecisions(_ event: EventCase, _ now: Timestamp) {
         var event = event
-        event.pendingNotifications = event.pendingNotifications.map { pending in
-            guard !pending.groupReferences.isEmpty else { return pending }
-            let users = pending.groupReferences.flatMap { groupReference in
+        event.drafts = event.drafts.map { draft in
+            guard !draft.groupReferences.isEmpty else { return draft }
+            let users = draft.groupReferences.flatMap { groupReference in
                 (groups[GroupKey(app: event.record.app, group: groupReference.group)]?.members ?? []).filter(
-                    groupReference.takes
+                    groupReference.accepts
                 )
                 .map(\.user)
             }
-            return pending.joined(by: users)
+            return draft.joined(by: users)
         }
         let news = news(of: event, now)
-        event.pendingNotifications = event.pendingNotifications.flatMap { $0.localized(people) }
-        let decided = event.decide(&people, news, now: now)
+        event.drafts = event.drafts.flatMap { $0.localized(people) }
+        let decided = event.decisions(&people, news, now: now)
         var writes = DecisionWrites(decidedAt: now)
         writes.add(event, decided, people, spread: spread)
         keep(
-            writes, Dictionary(event.pendingNotifications.map { ($0.rendered.id, $0.rendered) }) { first, _ in first },
+            writes, Dictionary(event.drafts.map { ($0.rendered.id, $0.rendered) }) { first, _ in first },
             now)
         let kept = Set(writes.inbox.map(\.notification))
         var rest = decided[...]
-        for pending in event.pendingNotifications {
+        for draft in event.drafts {
             // An audience or a broadcast has one decision.
-            let badges = pending.hasUnknownRecipients ? [nil] : pending.recipients.map(\.badge)
-            let broadcast = pending.broadcast == nil ? nil : pending.notifications([:], unread: [:]).first
+            let badges = draft.hasUnknownRecipients ? [nil] : draft.recipients.map(\.badge)
+            let broadcast = draft.broadcast == nil ? nil : draft.notifications([:], unread: [:]).first
             for (decided, badge) in zip(rest.prefix(badges.count), badges) {
                 tell(
-                    decided, pending.rendered, badge: pending.countsUnread ? count(decided.person) : badge,
+                    decided, draft.rendered, badge: draft.countsUnread ? count(decided.person) : badge,
                     isKept: kept.contains(decided.notification), now, asBroadcast: broadcast)
             }
             rest = rest.dropFirst(badges.count)

@@ -56,10 +56,10 @@ extension DryRun {
     mutating func news(of event: EventCase, _ now: Timestamp) -> ItemState {
         var news = ItemState(done: done)
         var slots: Set<ItemState.Slot> = []
-        for pending in event.pendingNotifications {
-            guard let item = pending.item else { continue }
-            for recipient in pending.recipients {
-                slots.insert(ItemState.Slot(item: item, rule: pending.rendered.rule, user: recipient.user))
+        for draft in event.drafts {
+            guard let item = draft.item else { continue }
+            for recipient in draft.recipients {
+                slots.insert(ItemState.Slot(item: item, rule: draft.rendered.rule, user: recipient.user))
             }
         }
         var gone: [HeldItem] = []

@@ -43,7 +43,7 @@ struct DryRun {
     var leases: [PersonKey: [String: Person.Lease]] = [:]
     /// The unread inbox items of users.
     var unread: [PersonKey: [DecisionWrites.Kept]] = [:]
-    /// The times of pending badge corrections.
+    /// The times of draft badge corrections.
     var badges: [PersonKey: Timestamp] = [:]
     var waiting: [HeldItem] = []
     var buckets: [BucketKey: DueBucket] = [:]
@@ -56,7 +56,7 @@ struct DryRun {
     /// Processes an event, after everything that is due before it.
     mutating func process(_ event: DomainEvent, at now: Timestamp) {
         advance(to: now)
-        switch ruleSets.decide(event, now: now) {
+        switch ruleSets.evaluate(event, now: now, arrivedAt: now) {
         case .unknownApp: refuse(event, now, "there is no rule file for \(event.app)")
         case .unknownType: refuse(event, now, "the rule file of \(event.app) does not list the event \(event.type)")
         case .expired: refuse(event, now, "its expirytime has passed")
@@ -72,7 +72,7 @@ struct DryRun {
                 return refuse(event.event, now, "an event with this source and id came before")
             }
             take(event, now)
-            decide(event, now)
+            predictDecisions(event, now)
         }
     }
 

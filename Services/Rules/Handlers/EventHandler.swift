@@ -57,26 +57,26 @@ struct EventHandler: StageHandler {
         // The first copy of an event stays unacknowledged until its messages are confirmed, so the other copies can go.
         var first: [UUID: Int] = [:]
         for (index, answer) in answers.enumerated() {
-            if case .decide(let draft) = answer, first[draft.event.record.key] == nil {
+            if case .notify(let draft) = answer, first[draft.event.record.key] == nil {
                 first[draft.event.record.key] = index
             }
         }
         let cases = first.values.sorted().compactMap { answers[$0].draft?.event }
-        for pending in cases.lazy.flatMap(\.pendingNotifications) {
-            bulkThrottle.noteTraffic(on: pending.rendered.lane)
+        for draft in cases.lazy.flatMap(\.drafts) {
+            bulkThrottle.noteTraffic(on: draft.rendered.lane)
         }
-        let batchDecisions = try await store.decide(cases, now: now)
+        let batchDecisions = try await store.storeDecisions(cases, now: now)
         return answers.enumerated().map { index, answer in
             switch answer {
             case .settle(let disposition): return Verdict(disposition)
-            case .decide(let draft):
+            case .notify(let draft):
                 let key = draft.event.record.key
                 guard first[key] == index,
-                    case .decided(let answers, let pendingNotifications) = batchDecisions.answers[key]
+                    case .decided(let answers, let drafts) = batchDecisions.answers[key]
                 else {
                     return Verdict(.discard(.duplicate))
                 }
-                return draft.verdict(answers, pendingNotifications, unread: batchDecisions.unread)
+                return draft.verdict(answers, drafts, unread: batchDecisions.unread)
             }
         }
     }
@@ -84,7 +84,7 @@ struct EventHandler: StageHandler {
     /// Evaluates the rules for one event, without the settings of its recipients.
     private func answer(_ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp) -> Answer {
         let event = delivery.message
-        switch ruleSets.decide(event, now: now) {
+        switch ruleSets.evaluate(event, now: now, arrivedAt: delivery.inbound.firstSeen) {
         case .unknownApp: return .settle(.deadLetter(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))
         case .expired: return .settle(.discard(.expired))
@@ -93,7 +93,7 @@ struct EventHandler: StageHandler {
             let event = EventCase(
                 event, ruleSet: ruleSet, arrivedAt: delivery.inbound.firstSeen, drafts: drafts, signals: signals)
             do {
-                return .decide(try EventDraft(event))
+                return .notify(try EventDraft(event))
             } catch {
                 return .settle(.deadLetter(.tooLarge(error)))
             }
@@ -102,12 +102,12 @@ struct EventHandler: StageHandler {
 
     private enum Answer {
         case settle(Disposition)
-        case decide(EventDraft)
+        case notify(EventDraft)
 
         var draft: EventDraft? {
             switch self {
             case .settle: nil
-            case .decide(let draft): draft
+            case .notify(let draft): draft
             }
         }
     }
@@ -123,30 +123,30 @@ struct EventDraft {
     /// - Throws: if a message exceeds the limits, before anything is decided.
     init(_ event: EventCase) throws(WireError) {
         self.event = event
-        isPlain = event.pendingNotifications.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
+        isPlain = event.drafts.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
         everything = try EventDraft.outbound(
-            event.pendingNotifications.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
+            event.drafts.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
     }
 
     /// The messages to publish for these decisions.
     ///
     /// - Parameters:
-    ///   - pendingNotifications: the notifications with all their recipients.
+    ///   - drafts: the notifications with all their recipients.
     ///   - unread: the unread counts of users whose badge shows them.
     func verdict(
-        _ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification],
+        _ answers: [UUID: RuleDecision.Answer], _ drafts: [NotificationDraft],
         unread: [PersonKey: Int]
     ) -> Verdict {
-        count(answers, pendingNotifications)
+        count(answers, drafts)
         let isForAll =
             isPlain
-            && event.pendingNotifications.allSatisfy { pending in
-                !pending.countsUnread && pending.recipients.allSatisfy { answers[$0.notification] == .push }
+            && event.drafts.allSatisfy { draft in
+                !draft.countsUnread && draft.recipients.allSatisfy { answers[$0.notification] == .push }
             }
         guard !isForAll else { return .done(everything) }
         do {
             return .done(
-                try EventDraft.outbound(pendingNotifications.flatMap { $0.notifications(answers, unread: unread) }))
+                try EventDraft.outbound(drafts.flatMap { $0.notifications(answers, unread: unread) }))
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }
@@ -166,14 +166,13 @@ struct EventDraft {
     /// |---|---|---|---|
     /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users with an immediate push |
     /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by the answer of their first decision |
-    private func count(_ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification])
-    {
-        for pending in pendingNotifications {
+    private func count(_ answers: [UUID: RuleDecision.Answer], _ drafts: [NotificationDraft]) {
+        for draft in drafts {
             var counts: [String: Int] = [:]
-            for recipient in pending.recipients {
+            for recipient in draft.recipients {
                 if let answer = answers[recipient.notification] { counts[answer.word, default: 0] += 1 }
             }
-            let labels = [("app", pending.rendered.app.rawValue), ("rule", pending.rendered.rule)]
+            let labels = [("app", draft.rendered.app.rawValue), ("rule", draft.rendered.rule)]
             for (word, count) in counts {
                 Counter(label: "heliograph_rules_decisions_total", dimensions: labels + [("answer", word)])
                     .increment(by: count)
@@ -182,7 +181,7 @@ struct EventDraft {
             guard told > 0 else { continue }
             Counter(
                 label: "heliograph_rules_notified_users_total",
-                dimensions: labels + [("lane", pending.rendered.lane.rawValue)]
+                dimensions: labels + [("lane", draft.rendered.lane.rawValue)]
             ).increment(by: told)
         }
     }

@@ -107,7 +107,7 @@ extension PostgresPool {
             do throws(PostgresError) {
                 if try await execute(row.mark) > 0 { row.report(logger) }
             } catch {
-                guard error.isOfTheWork else { throw error }
+                guard error.isCausedByRows else { throw error }
                 areMarked = false
                 logger.error(
                     "Cannot mark a dead row; retrying",
@@ -134,7 +134,7 @@ func isolatingRows<Key, Result>(
 ) async throws -> [Result] {
     do {
         return [try await batch()]
-    } catch let error where error.isOfTheWork {
+    } catch let error where error.isCausedByRows {
         logger.warning(
             "A batch of rows failed; processing each row alone", metadata: [LogKey.error: "\(error)"])
     }
@@ -144,10 +144,10 @@ func isolatingRows<Key, Result>(
     for key in try await keys() {
         do {
             results.append(try await alone(key))
-        } catch let error as PostgresError where error.isTimeout && error.isOfTheWork {
+        } catch let error as PostgresError where error.isTimeout && error.isCausedByRows {
             slow.append(key)
             timeout = error
-        } catch let error where error.isOfTheWork {
+        } catch let error where error.isCausedByRows {
             try await pool.markDead([dead(key)], logger)
         }
     }
@@ -179,7 +179,7 @@ struct RowHalving {
         do {
             done += try await work(Array(rows))
             hasSucceeded = true
-        } catch let error where error.isOfTheWork {
+        } catch let error where error.isCausedByRows {
             guard rows.count == 1 else {
                 let middle = rows.startIndex + rows.count / 2
                 try await run(rows[..<middle], work)
@@ -200,7 +200,7 @@ extension Logger {
 
 extension Error {
     /// Whether the rows caused the error. An outage or a cancelled task is independent of them.
-    var isOfTheWork: Bool {
+    var isCausedByRows: Bool {
         switch self {
         case is CancellationError: false
         case let error as PostgresError:

@@ -31,7 +31,7 @@ struct DecisionStore: Sendable {
         case settled
         /// The answers of the event's first delivery, by notification. Then the notifications, with group members as
         /// recipients and localized for each recipient.
-        case decided([UUID: RuleDecision.Answer], [EventCase.PendingNotification])
+        case decided([UUID: RuleDecision.Answer], [NotificationDraft])
     }
 
     /// The stored state of a known event.
@@ -53,7 +53,7 @@ struct DecisionStore: Sendable {
     /// published again under the same ids. ``HeldStore`` publishes held notifications.
     ///
     /// - Parameter events: without duplicates.
-    func decide(_ events: [EventCase], now: Timestamp) async throws -> BatchDecisions {
+    func storeDecisions(_ events: [EventCase], now: Timestamp) async throws -> BatchDecisions {
         guard !events.isEmpty else { return BatchDecisions() }
         return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
@@ -64,14 +64,14 @@ struct DecisionStore: Sendable {
                 let isLate = try rows.first?.decode(Bool.self, at: 1) ?? false
                 var events = events
                 if isLate { events = try await transaction.withoutErased(events) }
-                let seen = try await seen(Set(events.map(\.record.key)).subtracting(new), transaction)
+                let knownEvents = try await knownEvents(Set(events.map(\.record.key)).subtracting(new), transaction)
                 try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
                 var present: [EventCase] = []
-                for event in events where seen[event.record.key]?.isSettled != true { present.append(event) }
-                let largeAudiences = try await gatherMembers(&present, seen, transaction)
+                for event in events where knownEvents[event.record.key]?.isSettled != true { present.append(event) }
+                let largeAudiences = try await gatherMembers(&present, knownEvents, transaction)
                 try await transaction.open(largeAudiences)
                 if isLate { present = try await transaction.withoutErased(present) }
-                return try await decide(present, new: new, seen, transaction, now: now)
+                return try await storeDecisions(present, new: new, knownEvents, transaction, now: now)
             }
         }
     }
@@ -81,36 +81,37 @@ struct DecisionStore: Sendable {
     ///
     /// - Returns: the removed notifications of new events.
     private func gatherMembers(
-        _ events: inout [EventCase], _ seen: [UUID: KnownEvent], _ transaction: PostgresTransaction
+        _ events: inout [EventCase], _ knownEvents: [UUID: KnownEvent], _ transaction: PostgresTransaction
     ) async throws -> [LargeAudience] {
         var largeAudiences: [LargeAudience] = []
-        let fresh = events.filter { seen[$0.record.key] == nil }.flatMap { event in
-            event.pendingNotifications.flatMap { pending in
-                pending.groupReferences.map { GroupKey(app: event.record.app, group: $0.group) }
+        let fresh = events.filter { knownEvents[$0.record.key] == nil }.flatMap { event in
+            event.drafts.flatMap { draft in
+                draft.groupReferences.map { GroupKey(app: event.record.app, group: $0.group) }
             }
         }
         let members = try await transaction.members(of: Set(fresh), atMost: LargeAudience.threshold + 1, logger)
         for index in events.indices {
             let record = events[index].record
-            let memory = seen[record.key]
-            events[index].pendingNotifications = events[index].pendingNotifications.compactMap { pending in
-                if memory?.largeAudiences.contains(pending.rendered.rule) == true { return nil }
-                let groups = pending.groupReferences.map { groupReference in
+            let known = knownEvents[record.key]
+            events[index].drafts = events[index].drafts.compactMap { draft in
+                if known?.largeAudiences.contains(draft.rendered.rule) == true { return nil }
+                let groups = draft.groupReferences.map { groupReference in
                     (groupReference, members[GroupKey(app: record.app, group: groupReference.group), default: []])
                 }
-                let count = groups.reduce(pending.recipients.count) { $0 + $1.1.count }
-                if memory == nil, count > LargeAudience.threshold {
+                let count = groups.reduce(draft.recipients.count) { $0 + $1.1.count }
+                if known == nil, count > LargeAudience.threshold {
                     largeAudiences.append(
                         LargeAudience(
-                            event: events[index].event, rule: pending.rendered.rule, arrivedAt: record.arrivedAt,
-                            named: pending.recipients.count, groupReferences: Set(pending.groupReferences.map(\.group)))
+                            event: events[index].event, rule: draft.rendered.rule, arrivedAt: record.arrivedAt,
+                            named: draft.recipients.count, groupReferences: Set(draft.groupReferences.map(\.group)))
                     )
                     return nil
                 }
-                guard !pending.groupReferences.isEmpty else { return pending }
-                return pending.joined(
-                    by: memory?.users[pending.rendered.rule]
-                        ?? groups.flatMap { groupReference, members in members.filter(groupReference.takes).map(\.user)
+                guard !draft.groupReferences.isEmpty else { return draft }
+                return draft.joined(
+                    by: known?.users[draft.rendered.rule]
+                        ?? groups.flatMap { groupReference, members in
+                            members.filter(groupReference.accepts).map(\.user)
                         })
             }
         }
@@ -118,56 +119,56 @@ struct DecisionStore: Sendable {
     }
 
     /// Decides one step of a fan-out, or restores the notifications of a decided step.
-    func decide(
-        _ event: EventCase, _ memory: KnownEvent?, _ transaction: PostgresTransaction, now: Timestamp
+    func storeDecisions(
+        _ event: EventCase, _ known: KnownEvent?, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws -> BatchDecisions {
         let key = event.record.key
-        return try await decide(
-            [event], new: memory == nil ? [key] : [], memory.map { [key: $0] } ?? [:], transaction, now: now)
+        return try await storeDecisions(
+            [event], new: known == nil ? [key] : [], known.map { [key: $0] } ?? [:], transaction, now: now)
     }
 
     /// Decides new events, and restores the notifications of known events.
-    private func decide(
-        _ events: [EventCase], new: Set<UUID>, _ seen: [UUID: KnownEvent], _ transaction: PostgresTransaction,
+    private func storeDecisions(
+        _ events: [EventCase], new: Set<UUID>, _ knownEvents: [UUID: KnownEvent], _ transaction: PostgresTransaction,
         now: Timestamp
     ) async throws -> BatchDecisions {
         var batchDecisions = BatchDecisions()
-        for (key, memory) in seen where memory.isSettled { batchDecisions.answers[key] = .settled }
+        for (key, known) in knownEvents where known.isSettled { batchDecisions.answers[key] = .settled }
         let fresh = events.filter { new.contains($0.record.key) }
         let news = try await transaction.news(of: fresh, now: now)
         let relocalized = events.filter { !new.contains($0.record.key) }.flatMap { event in
-            event.pendingNotifications.contains { $0.localizer != nil } ? event.asked : []
+            event.drafts.contains { $0.localizer != nil } ? event.peopleWithSettings : []
         }
         var people = try await transaction.people(
-            asked: fresh.flatMap(\.asked) + relocalized, charged: fresh.flatMap(\.charged),
-            watched: fresh.flatMap(\.watched), now: now, logger)
-        try await transaction.told(fresh, &people, now: now)
+            settingsOf: fresh.flatMap(\.peopleWithSettings) + relocalized, capsOf: fresh.flatMap(\.peopleWithCaps),
+            presenceOf: fresh.flatMap(\.peopleWithPresence), now: now, logger)
+        try await transaction.readDedupeKeys(fresh, &people, now: now)
         var writes = DecisionWrites(decidedAt: now)
         for var event in events {
-            event.pendingNotifications = event.pendingNotifications.flatMap { $0.localized(people) }
+            event.drafts = event.drafts.flatMap { $0.localized(people) }
             let key = event.record.key
-            if let memory = seen[key] {
-                batchDecisions.answers[key] = .decided(memory.answers, event.pendingNotifications)
+            if let known = knownEvents[key] {
+                batchDecisions.answers[key] = .decided(known.answers, event.drafts)
                 continue
             }
-            let decisions = event.decide(&people, news, now: now)
+            let decisions = event.decisions(&people, news, now: now)
             writes.read(event)
             writes.add(event, decisions, people, spread: spread)
             batchDecisions.answers[key] = .decided(
                 Dictionary(decisions.map { ($0.notification, $0.decision.answer) }) { first, _ in first },
-                event.pendingNotifications)
+                event.drafts)
         }
-        for key in Set(fresh.flatMap(\.charged)) {
+        for key in Set(fresh.flatMap(\.peopleWithCaps)) {
             writes.capHistory[key] = people[key]?.capHistory
             writes.dedupeUntil[key] = people[key]?.dedupeUntil
         }
         try await transaction.keep(writes, people, now: now)
-        batchDecisions.unread = try await transaction.unread(Set(events.flatMap(\.counted)))
+        batchDecisions.unread = try await transaction.unread(Set(events.flatMap(\.peopleWithUnreadBadge)))
         return batchDecisions
     }
 
     /// Reads the stored state of known events.
-    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: KnownEvent] {
+    private func knownEvents(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: KnownEvent] {
         guard !keys.isEmpty else { return [:] }
         var memories = Dictionary(uniqueKeysWithValues: keys.map { ($0, KnownEvent()) })
         for row in try await transaction.query(DecisionStore.decisions(Array(keys))) {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 import RuleEngine
+import RuleLanguage
 
 extension DecisionWrites {
     /// One statement that writes everything.

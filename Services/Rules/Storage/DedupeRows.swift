@@ -6,12 +6,12 @@ import RuleLanguage
 
 extension PostgresTransaction {
     /// Reads the active dedupe keys of the events' recipients.
-    func told(_ events: [EventCase], _ people: inout [PersonKey: Person], now: Timestamp) async throws {
+    func readDedupeKeys(_ events: [EventCase], _ people: inout [PersonKey: Person], now: Timestamp) async throws {
         var wanted: [(person: PersonKey, key: String)] = []
         for event in events {
-            for pending in event.pendingNotifications {
-                guard let key = pending.terms.dedupe else { continue }
-                wanted += pending.recipients.map { (PersonKey(app: event.record.app, user: $0.user), key) }
+            for draft in event.drafts {
+                guard let key = draft.terms.dedupe else { continue }
+                wanted += draft.recipients.map { (PersonKey(app: event.record.app, user: $0.user), key) }
             }
         }
         guard !wanted.isEmpty else { return }
@@ -29,8 +29,8 @@ extension PostgresTransaction {
     }
 
     /// Stores dedupe keys with their end times.
-    func keepDedupe(_ told: [PersonKey: [String: Timestamp]]) async throws {
-        let rows = told.flatMap { person, keys in keys.map { (person: person, key: $0.key, until: $0.value) } }
+    func keepDedupe(_ ends: [PersonKey: [String: Timestamp]]) async throws {
+        let rows = ends.flatMap { person, keys in keys.map { (person: person, key: $0.key, until: $0.value) } }
         guard !rows.isEmpty else { return }
         try await execute(
             """

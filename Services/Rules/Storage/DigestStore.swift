@@ -58,7 +58,7 @@ struct DigestStore: Sendable {
             let keys = buckets.map(\.key)
             let items = try await items(of: keys, transaction)
             let people = try await transaction.people(
-                asked: keys.map(\.person), charged: [], watched: [], now: now, logger)
+                settingsOf: keys.map(\.person), capsOf: [], presenceOf: [], now: now, logger)
             var writes = DecisionWrites(decidedAt: now)
             var failures: [Failure] = []
             for index in buckets.indices {

@@ -24,7 +24,7 @@ extension PostgresTransaction {
 extension EventCase {
     /// The users that the event names.
     fileprivate var people: [PersonKey] {
-        let named = pendingNotifications.flatMap { $0.recipients.map(\.user) } + signals.flatMap(\.users)
+        let named = drafts.flatMap { $0.recipients.map(\.user) } + signals.flatMap(\.users)
         return named.map { PersonKey(app: record.app, user: $0) }
     }
 
@@ -34,8 +34,8 @@ extension EventCase {
         func isErased(_ user: UserID) -> Bool {
             erased[PersonKey(app: record.app, user: user)].map { record.occurredAt <= $0 } ?? false
         }
-        for index in event.pendingNotifications.indices {
-            event.pendingNotifications[index].recipients.removeAll { isErased($0.user) }
+        for index in event.drafts.indices {
+            event.drafts[index].recipients.removeAll { isErased($0.user) }
         }
         event.signals = signals.compactMap { signal in
             switch signal {

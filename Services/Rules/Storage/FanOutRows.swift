@@ -39,7 +39,7 @@ extension PostgresTransaction {
     func move(_ largeAudience: LargeAudience, due: Timestamp) async throws {
         try await execute(
             """
-            UPDATE rules.crowd SET told = \(largeAudience.told), decided = \(largeAudience.decided), due_at = \(due.date)
+            UPDATE rules.crowd SET told = \(largeAudience.confirmedUpTo), decided = \(largeAudience.decidedUpTo), due_at = \(due.date)
             WHERE event = \(largeAudience.key) AND rule = \(largeAudience.rule)
             """)
     }
@@ -110,7 +110,7 @@ enum FanOutRows {
         """
         SELECT user_id, notification, answer, until FROM rules.decision
         WHERE event = \(largeAudience.key) AND rule = \(largeAudience.rule) AND step = 0
-            AND user_id COLLATE "C" > \(largeAudience.told) AND user_id COLLATE "C" <= \(decided)
+            AND user_id COLLATE "C" > \(largeAudience.confirmedUpTo) AND user_id COLLATE "C" <= \(decided)
         ORDER BY user_id COLLATE "C"
         """
     }
@@ -122,7 +122,7 @@ extension LargeAudience {
         self.init(
             event: try WireCoding.decodeStored(KeptEvent.self, from: row.decode(String.self, at: 0)).event,
             rule: try row.decode(String.self, at: 1), arrivedAt: Timestamp(try row.decode(Date.self, at: 2)),
-            told: try row.decode(String.self, at: 3), decided: try row.decode(String?.self, at: 4))
+            confirmedUpTo: try row.decode(String.self, at: 3), decidedUpTo: try row.decode(String?.self, at: 4))
     }
 
     /// The key of the event.

@@ -8,7 +8,7 @@ import RuleLanguage
 import ServiceConnections
 import ServiceKit
 
-/// Decides fan-outs step by step, so that memory and locks do not grow with the audience.
+/// Decides fan-outs step by step, so that known and locks do not grow with the audience.
 struct FanOutStore: Sendable {
     /// The time that a process has to publish a step.
     static let lease = Duration.seconds(30)
@@ -24,7 +24,7 @@ struct FanOutStore: Sendable {
         /// The event, with the notification to this step's recipients.
         let event: EventCase
         let answers: [UUID: RuleDecision.Answer]
-        let pendingNotifications: [EventCase.PendingNotification]
+        let drafts: [NotificationDraft]
         let unread: [PersonKey: Int]
     }
 
@@ -45,7 +45,7 @@ struct FanOutStore: Sendable {
     func advance(by ruleSets: RuleSets, now: Timestamp) async throws -> Progress {
         let due = FanOutRows.due(now)
         return try await Outage.ofDatabase {
-            do { return try await advance(due, by: ruleSets, now: now) } catch let error where error.isOfTheWork {
+            do { return try await advance(due, by: ruleSets, now: now) } catch let error where error.isCausedByRows {
                 logger.warning(
                     "A fan-out step failed; processing each fan-out alone", metadata: [LogKey.error: "\(error)"])
             }
@@ -64,7 +64,7 @@ struct FanOutStore: Sendable {
                 case .advanced: return .advanced
                 case .decided(let step): return .decided(step)
                 }
-            } catch let error where error.isOfTheWork {
+            } catch let error where error.isCausedByRows {
                 unmarked += try await pool.markDead([key.dead(.failed)], logger) ? 0 : 1
             }
         }
@@ -82,20 +82,21 @@ struct FanOutStore: Sendable {
             }
             // A rule that is missing from the rule set, or cannot be evaluated, ends the fan-out as `rule-gone`.
             guard let set = ruleSets.ruleSets[largeAudience.event.app],
-                let draft = try? set.evaluate(largeAudience.event, by: largeAudience.rule, now: largeAudience.arrivedAt)
+                let draft = try? set.evaluate(
+                    largeAudience.event, by: largeAudience.rule, arrivedAt: largeAudience.arrivedAt)
             else {
                 try await endRuleGone(largeAudience, transaction, now: now)
                 return .advanced
             }
             var event = EventCase(
                 largeAudience.event, ruleSet: set, arrivedAt: largeAudience.arrivedAt, drafts: [draft])
-            var memory: DecisionStore.KnownEvent?
-            if let decided = largeAudience.decided {
-                memory = try await restoreStep(largeAudience, upTo: decided, &event, transaction)
+            var known: DecisionStore.KnownEvent?
+            if let decided = largeAudience.decidedUpTo {
+                known = try await restoreStep(largeAudience, upTo: decided, &event, transaction)
             } else {
-                let page = try await page(of: largeAudience, event.pendingNotifications[0], transaction)
+                let page = try await page(of: largeAudience, event.drafts[0], transaction)
                 guard !page.recipients.isEmpty else {
-                    largeAudience.told = page.end ?? largeAudience.told
+                    largeAudience.confirmedUpTo = page.end ?? largeAudience.confirmedUpTo
                     if page.end == nil {
                         try await transaction.end(largeAudience, now: now)
                     } else {
@@ -103,38 +104,38 @@ struct FanOutStore: Sendable {
                     }
                     return .advanced
                 }
-                largeAudience.decided = page.end ?? page.recipients.last?.user.rawValue
-                event.pendingNotifications[0].recipients = page.recipients
+                largeAudience.decidedUpTo = page.end ?? page.recipients.last?.user.rawValue
+                event.drafts[0].recipients = page.recipients
             }
-            event.pendingNotifications[0].groupReferences = []
-            event.pendingNotifications[0].part = "/after/\(largeAudience.told)"
+            event.drafts[0].groupReferences = []
+            event.drafts[0].part = "/after/\(largeAudience.confirmedUpTo)"
             // Removes users that were erased since the previous step.
             event = try await transaction.withoutErased([event])[0]
-            let batchDecisions = try await decisions.decide(event, memory, transaction, now: now)
+            let batchDecisions = try await decisions.storeDecisions(event, known, transaction, now: now)
             try await transaction.move(largeAudience, due: now + Self.lease)
-            guard case .decided(let answers, let pendingNotifications) = batchDecisions.answers[event.record.key] else {
+            guard case .decided(let answers, let drafts) = batchDecisions.answers[event.record.key] else {
                 return .advanced
             }
             return .decided(
                 Step(
                     largeAudience: largeAudience, event: event, answers: answers,
-                    pendingNotifications: pendingNotifications, unread: batchDecisions.unread))
+                    drafts: drafts, unread: batchDecisions.unread))
         }
     }
 
     /// Records that the broker has confirmed all messages of a step.
     func confirm(_ step: Step, now: Timestamp) async throws {
-        guard let decided = step.largeAudience.decided else { return }
+        guard let decided = step.largeAudience.decidedUpTo else { return }
         do {
             try await Outage.ofDatabase {
                 try await decisions.pool.execute(
                     """
                     UPDATE rules.crowd SET told = decided, decided = NULL, due_at = \(now.date)
                     WHERE event = \(step.largeAudience.key) AND rule = \(step.largeAudience.rule)
-                        AND told = \(step.largeAudience.told) AND decided = \(decided)
+                        AND told = \(step.largeAudience.confirmedUpTo) AND decided = \(decided)
                     """)
             }
-        } catch let error where error.isOfTheWork {
+        } catch let error where error.isCausedByRows {
             try await markDead(step, .failed)
         }
     }
@@ -148,15 +149,15 @@ struct FanOutStore: Sendable {
     }
 
     private func page(
-        of largeAudience: LargeAudience, _ pending: EventCase.PendingNotification, _ transaction: PostgresTransaction
+        of largeAudience: LargeAudience, _ draft: NotificationDraft, _ transaction: PostgresTransaction
     ) async throws -> FanOutPage {
         var parts: [FanOutPage.Part] = []
-        for groupReference in pending.groupReferences {
+        for groupReference in draft.groupReferences {
             parts.append(
                 try await transaction.part(
-                    of: groupReference, in: largeAudience.event.app, after: largeAudience.told, logger))
+                    of: groupReference, in: largeAudience.event.app, after: largeAudience.confirmedUpTo, logger))
         }
-        return FanOutPage(pending, after: largeAudience.told, parts)
+        return FanOutPage(draft, after: largeAudience.confirmedUpTo, parts)
     }
 
     /// Restores the recipients of a decided step, with the badges that the event gives them.
@@ -164,17 +165,17 @@ struct FanOutStore: Sendable {
         _ largeAudience: LargeAudience, upTo decided: String, _ event: inout EventCase,
         _ transaction: PostgresTransaction
     ) async throws -> DecisionStore.KnownEvent {
-        var memory = DecisionStore.KnownEvent()
+        var known = DecisionStore.KnownEvent()
         var users: [UserID] = []
         for (user, id, answer) in try await transaction.decided(of: largeAudience, upTo: decided) {
-            memory.answers[id] = answer
+            known.answers[id] = answer
             users.append(user)
         }
-        let known = Set(users)
-        event.pendingNotifications[0].recipients.removeAll { !known.contains($0.user) }
-        event.pendingNotifications[0] = event.pendingNotifications[0].joined(by: users)
-        event.pendingNotifications[0].recipients.sort { FanOutPage.precedes($0.user.rawValue, $1.user.rawValue) }
-        return memory
+        let decidedUsers = Set(users)
+        event.drafts[0].recipients.removeAll { !decidedUsers.contains($0.user) }
+        event.drafts[0] = event.drafts[0].joined(by: users)
+        event.drafts[0].recipients.sort { FanOutPage.precedes($0.user.rawValue, $1.user.rawValue) }
+        return known
     }
 
     /// Ends a fan-out whose rule is gone. One decision covers all remaining recipients.

@@ -22,8 +22,6 @@ struct HeldStore: Sendable {
     var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
 
-    typealias Release = HeldItem.Release
-
     /// Decides the due notifications in one transaction, and claims those that are released. Includes released ones
     /// whose lease has ended without a confirm.
     ///
@@ -32,7 +30,7 @@ struct HeldStore: Sendable {
     ///
     /// - Returns: the notifications to publish, and the number of rows processed.
     func release(by ruleSets: RuleSets, most: Int = batch, now: Timestamp) async throws -> (
-        releases: [Release], taken: Int
+        released: [HeldItem], taken: Int
     ) {
         let isDue = HeldStore.isDue(now)
         let due: SQL = "WHERE \(isDue) ORDER BY held.due_at LIMIT \(most)"
@@ -49,12 +47,12 @@ struct HeldStore: Sendable {
                 },
                 dead: { HeldStore.dead($0, of: nil, .failed) })
         }
-        return (parts.flatMap(\.releases), parts.reduce(0) { $0 + $1.taken })
+        return (parts.flatMap(\.released), parts.reduce(0) { $0 + $1.taken })
     }
 
     private func release(
         _ which: SQL, by ruleSets: RuleSets, now: Timestamp
-    ) async throws -> (releases: [Release], taken: Int) {
+    ) async throws -> (released: [HeldItem], taken: Int) {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(HeldStore.select(which))
             var items: [HeldItem] = []
@@ -74,8 +72,8 @@ struct HeldStore: Sendable {
             try await transaction.markDead(dead, logger)
             guard !items.isEmpty else { return ([], rows.count) }
             items.sort(by: HeldItem.precedes)
-            try await decide(&items, by: ruleSets, transaction, now: now)
-            return (items.compactMap(\.release), rows.count)
+            try await releaseOrHold(&items, by: ruleSets, transaction, now: now)
+            return (items.filter { $0.leaving != nil }, rows.count)
         }
     }
 
@@ -105,7 +103,7 @@ struct HeldStore: Sendable {
         DeadRow(table: .held, app: app, key: [notification.uuidString.lowercased()], reason: reason)
     }
 
-    private func decide(
+    private func releaseOrHold(
         _ items: inout [HeldItem], by ruleSets: RuleSets, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws {
         let waiting = items.indices.filter { items[$0].leaving == nil }
@@ -116,8 +114,8 @@ struct HeldStore: Sendable {
         }
         let charged = keys { $0.policy.isCapped || $1.isCritical($0.policy) }
         var people = try await transaction.people(
-            asked: waiting.map { items[$0].person }, charged: charged,
-            watched: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
+            settingsOf: waiting.map { items[$0].person }, capsOf: charged,
+            presenceOf: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
         var writes = DecisionWrites(decidedAt: now)
         for index in waiting {
             let item = items[index]

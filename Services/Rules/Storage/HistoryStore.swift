@@ -106,7 +106,7 @@ struct HistoryStore: Sendable {
                     ).single(Int.self)
                     return Step(deleted: deleted, place: end)
                 }
-            } catch let error where error.isOfTheWork {
+            } catch let error where error.isCausedByRows {
                 return try await advanceByHalves(table, after: place, past: past, now: now)
             }
         }

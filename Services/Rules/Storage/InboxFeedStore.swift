@@ -65,7 +65,9 @@ struct InboxFeedStore: Sendable {
             try await transaction.markDead(dead, logger)
             let keys = items.keys.map { listeners[$0].person }
             guard !keys.isEmpty else { return ([:], [:]) }
-            return (items, try await transaction.people(asked: keys, charged: [], watched: keys, now: now, logger))
+            return (
+                items, try await transaction.people(settingsOf: keys, capsOf: [], presenceOf: keys, now: now, logger)
+            )
         }
     }
 

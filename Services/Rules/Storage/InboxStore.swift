@@ -3,6 +3,7 @@ import Logging
 import Postgres
 import PushProtocol
 import RuleEngine
+import RuleLanguage
 
 /// The inboxes of users.
 struct InboxStore: Sendable {

@@ -37,10 +37,10 @@ extension PostgresTransaction {
         }
         var latest: [ItemState.Slot: Timestamp] = [:]
         for event in events {
-            for pending in event.pendingNotifications {
-                guard let item = pending.item else { continue }
-                for recipient in pending.recipients {
-                    let slot = ItemState.Slot(item: item, rule: pending.rendered.rule, user: recipient.user)
+            for draft in event.drafts {
+                guard let item = draft.item else { continue }
+                for recipient in draft.recipients {
+                    let slot = ItemState.Slot(item: item, rule: draft.rendered.rule, user: recipient.user)
                     latest[slot] = max(latest[slot] ?? event.record.occurredAt, event.record.occurredAt)
                 }
             }

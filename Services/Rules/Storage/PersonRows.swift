@@ -15,11 +15,12 @@ extension PostgresTransaction {
     /// (``DeadRow``).
     ///
     /// - Parameters:
-    ///   - asked: users whose settings matter.
-    ///   - charged: users whose caps may be charged.
-    ///   - watched: users whose presence matters.
+    ///   - asked: the users whose settings matter.
+    ///   - charged: the users whose caps a push may charge.
+    ///   - watched: the users whose presence matters.
     func people(
-        asked: [PersonKey], charged: [PersonKey], watched: [PersonKey], now: Timestamp, _ logger: Logger
+        settingsOf asked: [PersonKey], capsOf charged: [PersonKey], presenceOf watched: [PersonKey], now: Timestamp,
+        _ logger: Logger
     ) async throws -> [PersonKey: Person] {
         var people: [PersonKey: Person] = [:]
         var dead: [DeadRow] = []

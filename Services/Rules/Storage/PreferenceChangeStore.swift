@@ -76,7 +76,7 @@ struct PreferenceChangeStore: Sendable {
             try await transaction.markDead(dead, logger)
             guard !changes.isEmpty else { return [] }
             let people = try await transaction.people(
-                asked: changes.map(\.person), charged: [], watched: [], now: now, logger)
+                settingsOf: changes.map(\.person), capsOf: [], presenceOf: [], now: now, logger)
             for row in try await transaction.query(Self.pushes(of: changes.map(\.person))) {
                 let index: Int = try row.decode(at: 0)
                 changes[index].pushes.append(

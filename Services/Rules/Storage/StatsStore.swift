@@ -32,7 +32,7 @@ struct StatsStore: Sendable {
                 case .doneByAnother: continue
                 case .lockedByAnother: return counted
                 }
-            } catch let error where error.isOfTheWork {
+            } catch let error where error.isCausedByRows {
                 failure = failure ?? error
             }
         }
@@ -53,7 +53,7 @@ struct StatsStore: Sendable {
 
     private func count(_ hour: Timestamp, now: Timestamp) async throws -> Count {
         try await Outage.ofDatabase {
-            do { return try await count(hour, of: nil, now: now) } catch let error where error.isOfTheWork {
+            do { return try await count(hour, of: nil, now: now) } catch let error where error.isCausedByRows {
                 let apps = try await pool.query(
                     """
                     SELECT DISTINCT app FROM rules.event
@@ -64,7 +64,7 @@ struct StatsStore: Sendable {
                 for app in apps {
                     do {
                         guard case .done = try await count(hour, of: app, now: now) else { return .lockedByAnother }
-                    } catch let error where error.isOfTheWork {
+                    } catch let error where error.isCausedByRows {
                         failed.append(app)
                         logger.warning(
                             "Cannot count an app's decisions of this hour; retrying when the hour is due again",

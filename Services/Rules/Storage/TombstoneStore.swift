@@ -70,7 +70,7 @@ struct TombstoneStore: Sendable {
                 swept.failed[name] = failed + part.rows.failed
                 swept.failure = swept.failure ?? part.rows.failure
                 swept.isMore = swept.isMore || part.isMore
-            } catch let error where error.isOfTheWork {
+            } catch let error where error.isCausedByRows {
                 swept.failure = swept.failure ?? error
             }
         }
@@ -85,7 +85,7 @@ struct TombstoneStore: Sendable {
         do {
             let deleted = try await delete(from: table, which)
             return (RowHalving(done: deleted), deleted == Self.batch)
-        } catch let error where error.isOfTheWork {
+        } catch let error where error.isCausedByRows {
             let rows = try await pool.query("SELECT ctid::text FROM \(table) WHERE \(which) LIMIT \(Self.batch)")
                 .map { try $0.decode(String.self, at: 0) }
             var halving = RowHalving()

@@ -62,7 +62,7 @@ struct FanOutWorker: Service {
     private func publish(_ step: FanOutStore.Step) async throws -> PublishResult {
         let verdict: Verdict
         do throws(WireError) {
-            verdict = try EventDraft(step.event).verdict(step.answers, step.pendingNotifications, unread: step.unread)
+            verdict = try EventDraft(step.event).verdict(step.answers, step.drafts, unread: step.unread)
         } catch {
             verdict = Verdict(.deadLetter(Reason(code: error.code, detail: "\(error)")))
         }

@@ -125,7 +125,7 @@ final class InboxFeed: Service {
     private func look(for part: ArraySlice<(UInt64, InboxFeedStore.Listener)>) async throws {
         do {
             try await deliverItems(to: Array(part))
-        } catch let error where error.isOfTheWork {
+        } catch let error where error.isCausedByRows {
             guard part.count > 1 else {
                 logger.warning(
                     "Cannot read the inbox items of a stream; ending the stream",

@@ -6,6 +6,7 @@ import Metrics
 import PushProtocol
 import RuleDryRun
 import RuleEngine
+import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
 
@@ -38,17 +39,17 @@ struct ScheduledSendWorker: Service {
         while true {
             let begun = ContinuousClock.now
             let most = bulkThrottle.stepSize(HeldStore.batch, throttled: HeldStore.smallBatch)
-            let (releases, taken) = try await store.release(by: currentRules.ruleSets, most: most, now: try await now())
-            try await publish(releases)
+            let (released, taken) = try await store.release(by: currentRules.ruleSets, most: most, now: try await now())
+            try await publish(released)
             guard taken == most, !Task.isCancelled else { return }
             try await Task.sleep(for: bulkThrottle.pause(after: .now - begun))
         }
     }
 
-    private func publish(_ releases: [HeldStore.Release]) async throws {
+    private func publish(_ released: [HeldItem]) async throws {
         var parcels: [Parcel] = []
         var messages: [AMQPMessage] = []
-        for parcel in Parcel.parcels(releases) {
+        for parcel in Parcel.parcels(released) {
             let (app, recipients) = (parcel.notification.app, parcel.notification.recipients)
             do throws(WireError) {
                 messages.append(
@@ -80,12 +81,12 @@ struct ScheduledSendWorker: Service {
     struct Parcel {
         var notification: Notification
 
-        static func parcels(_ releases: [HeldStore.Release]) -> [Parcel] {
+        static func parcels(_ released: [HeldItem]) -> [Parcel] {
             struct Key: Hashable {
                 var rendered: UUID
                 var isQuiet: Bool
             }
-            let groups = Dictionary(grouping: releases) { Key(rendered: $0.rendered.id, isQuiet: $0.isQuiet) }
+            let groups = Dictionary(grouping: released) { Key(rendered: $0.rendered.id, isQuiet: $0.isQuiet) }
             return groups.values.flatMap { group in
                 group[0].rendered.notifications(to: group.map(\.recipient), quietly: group[0].isQuiet) {
                     _, recipients in

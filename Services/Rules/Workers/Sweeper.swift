@@ -33,13 +33,13 @@ struct Sweeper: Service {
     /// - Throws: the first failure, after everything else is swept.
     func sweep() async throws {
         var failure: (any Error)?
-        do { try await sweepTombstones(&failure) } catch let error where error.isOfTheWork {
+        do { try await sweepTombstones(&failure) } catch let error where error.isCausedByRows {
             failure = failure ?? error
         }
         for table in HistoryStore.Table.allCases {
             do {
                 guard try await sweep(table, &failure) else { break }
-            } catch let error where error.isOfTheWork {
+            } catch let error where error.isCausedByRows {
                 failure = failure ?? error
             }
         }

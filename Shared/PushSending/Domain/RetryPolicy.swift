@@ -28,10 +28,10 @@ package struct RetryPolicy: Hashable, Sendable {
         case exhausted(RetryLevel)
     }
 
-    /// Decides about a target after its `attempt`, counted from 1.
+    /// Returns the backoff of a target after its `attempt`, counted from 1.
     ///
     /// The delay doubles with each attempt, up to ``cap``, and is never shorter than `floor`.
-    package func decide(
+    package func backoff(
         floor: Duration, attempt: Int, firstSeen: Timestamp, expiresAt: Timestamp?, now: Timestamp
     ) -> BackoffDecision {
         let level = level(floor: floor, attempt: attempt)

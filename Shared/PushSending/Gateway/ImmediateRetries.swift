@@ -31,14 +31,14 @@ struct ImmediateRetries {
 
     init(delivery: DeliveryPolicy = .atLeastOnce) { self.delivery = delivery }
 
-    mutating func decide(after exchange: ExchangeResult) -> RetryDecision {
+    mutating func nextStep(after exchange: ExchangeResult) -> RetryDecision {
         switch exchange {
-        case .answered(let consequence): decide(after: consequence)
-        case .lost(let error): decide(after: error)
+        case .answered(let consequence): nextStep(after: consequence)
+        case .lost(let error): nextStep(after: error)
         }
     }
 
-    private mutating func decide(after consequence: Consequence) -> RetryDecision {
+    private mutating func nextStep(after consequence: Consequence) -> RetryDecision {
         switch consequence {
         case .settle(let answer): return .finish(.settled(answer))
         case .backOff(let floor, let reason): return .finish(.backOff(floor: floor, reason: reason))
@@ -66,7 +66,7 @@ struct ImmediateRetries {
 
     /// With at-least-once delivery, resends a request that may have been processed, with the same ids: first at once,
     /// then with a delay. With at-most-once delivery, its outcome is unknown.
-    private mutating func decide(after error: TransportError) -> RetryDecision {
+    private mutating func nextStep(after error: TransportError) -> RetryDecision {
         switch error {
         case .unreachable(let reason): return .finish(.unreachable(reason: reason))
         case .deferred(let reason): return .finish(.deferred(reason: reason))

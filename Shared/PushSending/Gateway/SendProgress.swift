@@ -56,7 +56,7 @@ struct SendProgress {
                 results[index] = .settled(answer)
                 continue
             }
-            switch retries[index, default: ImmediateRetries(delivery: deliveries[index])].decide(after: exchange) {
+            switch retries[index, default: ImmediateRetries(delivery: deliveries[index])].nextStep(after: exchange) {
             case .finish(let result): results[index] = result
             case .finishAndReconnect(let result):
                 results[index] = result

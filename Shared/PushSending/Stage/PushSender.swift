@@ -272,14 +272,14 @@ struct PushSender: Sendable {
             case .thirdPartyAuthRejected(let reason):
                 hold([item], of: deliveries, for: attempt.thirdPartyPause, reason, into: &pushResults)
             case .backOff(let floor, let reason):
-                switch decide(floor, delivery, now) {
+                switch backoff(floor, delivery, now) {
                 case .retry(let level): pushResults.addRemaining(target, of: item.delivery, as: .tried, level, reason)
                 case .expired: pushResults.settle(outcome(target, .expired, now), of: item.delivery)
                 case .exhausted(let level):
                     pushResults.addRemaining(target, of: item.delivery, as: .exhausted, level, reason)
                 }
             case .throttled(let floor, let reason):
-                switch decide(floor, delivery, now) {
+                switch backoff(floor, delivery, now) {
                 case .retry(let level): pushResults.addRemaining(target, of: item.delivery, as: .tried, level, reason)
                 case .expired, .exhausted:
                     pushResults.settle(outcome(target, .throttled(reason: reason), now), of: item.delivery)
@@ -297,10 +297,10 @@ struct PushSender: Sendable {
         return left
     }
 
-    private func decide(
+    private func backoff(
         _ floor: Duration, _ delivery: PushDelivery, _ now: Timestamp
     ) -> RetryPolicy.BackoffDecision {
-        retry.decide(
+        retry.backoff(
             floor: floor, attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
             expiresAt: delivery.message.expiresAt, now: now)
     }

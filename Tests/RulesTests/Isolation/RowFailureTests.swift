@@ -149,7 +149,7 @@ import TestSupport
             fixture.clock.set(moment("2026-01-20T12:00:01Z"))
             let log = CapturingLogger()
             let store = HeldStore(pool: fixture.pool, spread: .zero, logger: log.logger)
-            #expect(try await store.release(by: fixture.currentRules.ruleSets, now: fixture.clock.now).releases.isEmpty)
+            #expect(try await store.release(by: fixture.currentRules.ruleSets, now: fixture.clock.now).released.isEmpty)
             let lines = log.lines.filter { $0.message.contains("A row cannot be processed") }
             #expect(lines.count == 2 && lines.allSatisfy { $0.level == .warning })
             let key: [String] = try await fixture.pool.query(

@@ -37,7 +37,7 @@ import TestSupport
     }
 
     /// Decides about events to a user. The database's clock compares ages, so decisions are dated by it.
-    private func decide(_ http: RulesHTTP, _ ids: [String], room: Int = 1, age: Duration = .zero) async throws {
+    private func publish(_ http: RulesHTTP, _ ids: [String], room: Int = 1, age: Duration = .zero) async throws {
         for id in ids {
             #expect(try await http.fixture.handleEvent(id, users: "[1,2]", room: room).joined().sorted() == ["1", "2"])
             try await http.pool.execute(
@@ -80,7 +80,7 @@ import TestSupport
         _ patch: JSONValue
     ) async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["a", "b"])
+            try await publish(http, ["a", "b"])
             try await change(http, patch)
             try await revokeAll(http)
             #expect(try await revoked() == notifications(http, ["a", "b"]))
@@ -93,8 +93,8 @@ import TestSupport
 
     @Test func `a mute revokes its thread alone, and a change that refuses nothing revokes nothing`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["a"], room: 1)
-            try await decide(http, ["b"], room: 2)
+            try await publish(http, ["a"], room: 1)
+            try await publish(http, ["b"], room: 2)
             try await change(http, ["mutes": ["room/2": [:]], "language": "de"])
             try await revokeAll(http)
             #expect(try await revoked() == notifications(http, ["b"]))
@@ -106,9 +106,9 @@ import TestSupport
 
     @Test func `a push with an outcome is revoked for an hour only, and none after a week`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["young"])
-            try await decide(http, ["old", "waits"], age: .seconds(7200))
-            try await decide(http, ["ancient"], age: .seconds(8 * 86_400))
+            try await publish(http, ["young"])
+            try await publish(http, ["old", "waits"], age: .seconds(7200))
+            try await publish(http, ["ancient"], age: .seconds(8 * 86_400))
             for notification in try await notifications(http, ["young", "old"]) {
                 try await http.pool.execute(
                     "INSERT INTO rules.outcome VALUES (\(notification), NULL, 'accepted', 'apns', NULL, now())")
@@ -121,7 +121,7 @@ import TestSupport
 
     @Test func `a decision that read the former settings and commits later is revoked too`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["late"])
+            try await publish(http, ["late"])
             let rows: Int = try await http.pool.query("SELECT count(*) FROM rules.decision").single()
             #expect(rows == 2)
             try await http.pool.transaction { transaction in
@@ -139,7 +139,7 @@ import TestSupport
 
     @Test func `a revocation that the broker did not confirm is published again`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["a"])
+            try await publish(http, ["a"])
             try await change(http, ["enabled": false])
             // Without the stream's binding the broker returns the message.
             var topology = Topology(apps: [RulesHTTP.app])
@@ -161,7 +161,7 @@ import TestSupport
 
     @Test func `given preferences that are written again unchanged, then no change is noted`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["a"])
+            try await publish(http, ["a"])
             try await change(http, ["enabled": false, "mutes": ["room/1": [:]]])
             try await revokeAll(http)
             for patch in [["enabled": false], ["mutes": ["room/1": [:]]], [:]] as [JSONValue] {
@@ -174,14 +174,14 @@ import TestSupport
 
     @Test func `given a preference that is switched on and off, then each push is revoked once`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await decide(http, ["a", "b"])
+            try await publish(http, ["a", "b"])
             let revoker = revoker(http)
             for isOn in [false, true, false, true] {
                 try await change(http, ["enabled": .bool(isOn)])
                 try await revokeAll(http, by: revoker)
             }
             #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 1)
-            try await decide(http, ["c"])
+            try await publish(http, ["c"])
             try await change(http, ["enabled": false])
             try await revokeAll(http, by: revoker)
             #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 2)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 import RuleEngine
+import RuleLanguage
 
 /// One notification in a recipient's inbox.
 struct InboxItem: Sendable {

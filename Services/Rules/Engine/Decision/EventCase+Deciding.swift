@@ -49,54 +49,55 @@ package struct ItemState: Sendable {
 
 extension EventCase {
     /// Users whose caps or dedupe keys the decision can change. Only their rows are locked.
-    package var charged: [PersonKey] {
-        pendingNotifications.filter { pending in
-            pending.isUserVisible
-                && (pending.policy.isCapped || defaults.isCritical(pending.policy) || pending.terms.dedupe != nil)
+    package var peopleWithCaps: [PersonKey] {
+        drafts.filter { draft in
+            draft.isUserVisible
+                && (draft.policy.isCapped || defaults.isCritical(draft.policy) || draft.terms.dedupe != nil)
         }.flatMap(people)
     }
 
     /// Users whose settings the decision needs.
-    package var asked: [PersonKey] {
-        pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people)
+    package var peopleWithSettings: [PersonKey] {
+        drafts.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people)
     }
 
     /// Users whose presence the decision needs.
-    package var watched: [PersonKey] {
-        pendingNotifications.filter { $0.isUserVisible && $0.policy.presence != .ignored }.flatMap(people)
+    package var peopleWithPresence: [PersonKey] {
+        drafts.filter { $0.isUserVisible && $0.policy.presence != .ignored }.flatMap(people)
     }
 
     /// Users whose badge is their number of unread inbox items.
-    package var counted: [PersonKey] { pendingNotifications.filter(\.countsUnread).flatMap(people) }
+    package var peopleWithUnreadBadge: [PersonKey] { drafts.filter(\.countsUnread).flatMap(people) }
 
     /// The items of the notifications.
-    package var items: [ItemKey] { pendingNotifications.compactMap(\.item) }
+    package var items: [ItemKey] { drafts.compactMap(\.item) }
 
-    private func people(_ pending: PendingNotification) -> [PersonKey] {
-        pending.recipients.map { PersonKey(app: pending.rendered.app, user: $0.user) }
+    private func people(_ draft: NotificationDraft) -> [PersonKey] {
+        draft.recipients.map { PersonKey(app: draft.rendered.app, user: $0.user) }
     }
 
     /// Decides all notifications in the order of the rules, and updates the users' cap histories and dedupe keys.
-    package func decide(_ people: inout [PersonKey: Person], _ itemState: ItemState, now: Timestamp) -> [DecisionRecord]
+    package func decisions(_ people: inout [PersonKey: Person], _ itemState: ItemState, now: Timestamp)
+        -> [DecisionRecord]
     {
         let engine = DecisionEngine(defaults: defaults, now: now)
-        return pendingNotifications.flatMap { pending in
-            if let decided = pending.announcement(record) { return [decided] }
-            let input = pending.input(now: now)
-            return pending.recipients.map { recipient in
-                let key = PersonKey(app: pending.rendered.app, user: recipient.user)
+        return drafts.flatMap { draft in
+            if let decided = draft.announcement(record) { return [decided] }
+            let input = draft.input(now: now)
+            return draft.recipients.map { recipient in
+                let key = PersonKey(app: draft.rendered.app, user: recipient.user)
                 let decision =
-                    pending.earlyDecision(for: key, people, itemState, engine, occurredAt: record.occurredAt)
+                    draft.earlyDecision(for: key, people, itemState, engine, occurredAt: record.occurredAt)
                     ?? engine.decide(input, &people[key, default: Person()])
                 return DecisionRecord(
-                    notification: recipient.notification, step: 0, event: record.key, rule: pending.rendered.rule,
+                    notification: recipient.notification, step: 0, event: record.key, rule: draft.rendered.rule,
                     person: key, decision: decision, ruleSet: record.ruleSet)
             }
         }
     }
 }
 
-extension EventCase.PendingNotification {
+extension NotificationDraft {
     package var item: ItemKey? { terms.item.map { ItemKey(app: rendered.app, item: $0) } }
 
     /// Returns the scheduled time for a user; `nil` if the notification has no schedule.

@@ -21,40 +21,40 @@ extension DecisionWrites {
     ) {
         decisions += decided
         var rest = decided[...]
-        for pending in event.pendingNotifications {
-            guard !pending.hasUnknownRecipients else {
+        for draft in event.drafts {
+            guard !draft.hasUnknownRecipients else {
                 rest = rest.dropFirst()
                 continue
             }
             var isReferred = false
-            for (recipient, decided) in zip(pending.recipients, rest.prefix(pending.recipients.count)) {
+            for (recipient, decided) in zip(draft.recipients, rest.prefix(draft.recipients.count)) {
                 let person = people[decided.person] ?? Person()
-                let isDue = pending.isKeptNow(decided.decision)
-                if isDue, event.defaults.keeps(pending.policy, for: person.settings) {
+                let isDue = draft.isKeptNow(decided.decision)
+                if isDue, event.defaults.keeps(draft.policy, for: person.settings) {
                     isReferred = true
                     inbox.append(
                         Kept(
-                            notification: recipient.notification, person: decided.person, rendered: pending.rendered.id,
-                            thread: pending.rendered.content.thread))
+                            notification: recipient.notification, person: decided.person, rendered: draft.rendered.id,
+                            thread: draft.rendered.content.thread))
                 }
-                if let held = Held(pending, recipient, decided, event.record, isKept: isDue, spread: spread) {
+                if let held = Held(draft, recipient, decided, event.record, isKept: isDue, spread: spread) {
                     isReferred = true
                     hold(held)
                 }
                 if decided.decision.answer == .digest,
-                    let gathered = Gathered(pending, recipient, decided, event, person, now: decidedAt)
+                    let gathered = Gathered(draft, recipient, decided, event, person, now: decidedAt)
                 {
                     self.gathered.append(gathered)
                 }
-                if pending.policy.isReported {
+                if draft.policy.isReported {
                     reports.append(
                         Report(
-                            notification: recipient.notification, person: decided.person, rule: pending.rendered.rule,
-                            correlation: pending.rendered.correlation))
+                            notification: recipient.notification, person: decided.person, rule: draft.rendered.rule,
+                            correlation: draft.rendered.correlation))
                 }
             }
-            rest = rest.dropFirst(pending.recipients.count)
-            if isReferred { renderedNotifications.append(pending.rendered) }
+            rest = rest.dropFirst(draft.recipients.count)
+            if isReferred { renderedNotifications.append(draft.rendered) }
         }
     }
 
@@ -70,7 +70,7 @@ extension DecisionWrites {
     }
 }
 
-extension EventCase.PendingNotification {
+extension NotificationDraft {
     /// Whether the notification enters the inbox now.
     fileprivate func isKeptNow(_ decision: RuleDecision) -> Bool {
         guard isUserVisible, policy.inbox else { return false }
@@ -83,35 +83,35 @@ extension EventCase.PendingNotification {
 
 extension DecisionWrites.Held {
     fileprivate init?(
-        _ pending: EventCase.PendingNotification, _ recipient: Notification.Recipient, _ decided: DecisionRecord,
+        _ draft: NotificationDraft, _ recipient: Notification.Recipient, _ decided: DecisionRecord,
         _ record: EventRecord,
         isKept: Bool, spread: Duration
     ) {
         guard let dueAt = decided.decision.dueAt(recipient.notification, spread: spread) else { return nil }
         let isScheduled = decided.decision.reason == .scheduled
         self.init(
-            notification: recipient.notification, person: decided.person, rule: pending.rendered.rule,
-            rendered: pending.rendered.id, event: record.key, badge: recipient.badge,
-            kind: isScheduled ? .scheduled : .held, item: pending.terms.item, saidAt: record.occurredAt,
-            since: isScheduled ? dueAt : nil, dueAt: dueAt, isKept: isKept || !pending.policy.inbox,
-            isByQuietHours: decided.decision.reason == .quietHours, entry: pending.terms.entry)
+            notification: recipient.notification, person: decided.person, rule: draft.rendered.rule,
+            rendered: draft.rendered.id, event: record.key, badge: recipient.badge,
+            kind: isScheduled ? .scheduled : .held, item: draft.terms.item, saidAt: record.occurredAt,
+            since: isScheduled ? dueAt : nil, dueAt: dueAt, isKept: isKept || !draft.policy.inbox,
+            isByQuietHours: decided.decision.reason == .quietHours, entry: draft.terms.entry)
     }
 }
 
 extension DecisionWrites.Gathered {
     fileprivate init?(
-        _ pending: EventCase.PendingNotification, _ recipient: Notification.Recipient, _ decided: DecisionRecord,
+        _ draft: NotificationDraft, _ recipient: Notification.Recipient, _ decided: DecisionRecord,
         _ event: EventCase,
         _ person: Person, now: Timestamp
     ) {
-        guard let entry = pending.terms.entry, let digest = pending.policy.digest else { return nil }
-        let due = pending.due(for: person, event.defaults) ?? now
+        guard let entry = draft.terms.entry, let digest = draft.policy.digest else { return nil }
+        let due = draft.due(for: person, event.defaults) ?? now
         self.init(
-            person: decided.person, rule: pending.rendered.rule, bucket: entry.bucket,
-            item: pending.terms.item ?? recipient.notification.uuidString.lowercased(),
-            notification: recipient.notification, event: event.record.key, correlation: pending.rendered.correlation,
+            person: decided.person, rule: draft.rendered.rule, bucket: entry.bucket,
+            item: draft.terms.item ?? recipient.notification.uuidString.lowercased(),
+            notification: recipient.notification, event: event.record.key, correlation: draft.rendered.correlation,
             values: entry.values, saidAt: event.record.occurredAt, from: max(due, now),
-            end: pending.end(for: person, event.defaults), digest: digest, zone: event.defaults.zone)
+            end: draft.end(for: person, event.defaults), digest: digest, zone: event.defaults.zone)
     }
 }
 

@@ -45,16 +45,8 @@ package struct HeldItem: Sendable {
 
     package var person: PersonKey { PersonKey(app: rendered.app, user: recipient.user) }
 
-    /// A notification that is to be published now.
-    package struct Release: Sendable {
-        package var rendered: RenderedNotification
-        package var recipient: Notification.Recipient
-        package var isQuiet: Bool
-    }
-
-    package var release: Release? {
-        leaving.map { Release(rendered: rendered, recipient: recipient, isQuiet: $0 == .pushQuietly) }
-    }
+    /// Whether the push is without sound.
+    package var isQuiet: Bool { leaving == .pushQuietly }
 
     package func input(_ rule: Rule) -> DecisionInput {
         DecisionInput(

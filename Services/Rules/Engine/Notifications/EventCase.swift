@@ -8,30 +8,7 @@ package struct EventCase: Sendable {
     package var record: EventRecord
     package var defaults: AppDefaults
     package var signals: [Signal]
-    package var pendingNotifications: [PendingNotification]
-
-    /// A rendered notification with its recipients and policy.
-    package struct PendingNotification: Sendable {
-        package var rendered: RenderedNotification
-        package var policy: Rule.Policy
-        package var isUserVisible: Bool
-        package var countsUnread: Bool
-        package var recipients: [Notification.Recipient]
-        /// The event's source. Message ids are derived from it.
-        package var source: String
-        var localization = ""
-        /// The page of a fan-out. Message ids are derived from it.
-        package var part = ""
-        package var terms = NotificationDraft.Terms()
-        package var localizer: RecipientLocalizer?
-        /// Groups whose members are not in ``recipients`` yet.
-        package var groupReferences: [GroupReference] = []
-        var audience: Audience?
-        package var broadcast: Broadcast?
-
-        /// Whether it has an audience or a broadcast, whose users rules do not know. One message goes to all of them.
-        package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil }
-    }
+    package var drafts: [NotificationDraft]
 
     package init(
         _ event: DomainEvent, ruleSet: RuleSet, arrivedAt arrival: Timestamp, drafts: [NotificationDraft],
@@ -41,11 +18,11 @@ package struct EventCase: Sendable {
         record = EventRecord(event, ruleSet: ruleSet.version, arrivedAt: arrival)
         defaults = ruleSet.defaults
         self.signals = signals
-        pendingNotifications = drafts.map { $0.pending(about: event, arrivedAt: arrival) }
+        self.drafts = drafts
     }
 }
 
-extension EventCase.PendingNotification {
+extension NotificationDraft {
     /// Returns the messages to the recipients who get a push.
     ///
     /// - Parameter unread: each user's number of unread inbox items.
@@ -72,7 +49,7 @@ extension EventCase.PendingNotification {
     }
 }
 
-extension EventCase.PendingNotification {
+extension NotificationDraft {
     /// The one message to an audience or a broadcast.
     ///
     /// A redelivered event gives the same message id, so it starts only one campaign.
@@ -93,23 +70,15 @@ extension EventCase.PendingNotification {
     }
 
     /// Returns the notification with group members added after its recipients, each user once.
-    package func joined(by members: [UserID]) -> EventCase.PendingNotification {
-        var pending = self
-        pending.groupReferences = []
-        var seen = Set(recipients.map(\.user))
-        let rule = "\(rendered.app)/\(rendered.rule)"
-        for user in members where seen.insert(user).inserted {
-            pending.recipients.append(
-                Notification.Recipient(
-                    user: user,
-                    notification: DerivedID.notification(
-                        source: source, event: rendered.correlation, rule: rule, recipient: user)))
-        }
-        return pending
+    package func joined(by members: [UserID]) -> NotificationDraft {
+        var draft = self
+        draft.groupReferences = []
+        draft.append(members)
+        return draft
     }
 
     /// Splits the notification by its recipients' languages and time zones.
-    package func localized(_ people: [PersonKey: Person]) -> [EventCase.PendingNotification] {
+    package func localized(_ people: [PersonKey: Person]) -> [NotificationDraft] {
         guard let localizer, !hasUnknownRecipients else { return [self] }
         var order: [Localization] = []
         var groups: [Localization: [Notification.Recipient]] = [:]
@@ -120,16 +89,16 @@ extension EventCase.PendingNotification {
             groups[localization, default: []].append(recipient)
         }
         return order.map { localization in
-            var pending = self
-            pending.localizer = nil
-            pending.recipients = groups[localization, default: []]
+            var draft = self
+            draft.localizer = nil
+            draft.recipients = groups[localization, default: []]
             // ``RecipientLocalizer/check()`` has rendered every language, and a time zone cannot make rendering fail.
-            guard let renderedText = try? localizer.renderedText(localization) else { return pending }
-            pending.localization = "/\(localization.language.tag)/\(localization.zone.name)"
-            pending.rendered.id = DerivedID.uuid5(rendered.id, ["voice", pending.localization])
-            pending.rendered.content = renderedText.content
-            pending.rendered.preview = renderedText.preview
-            return pending
+            guard let renderedText = try? localizer.renderedText(localization) else { return draft }
+            draft.localization = "/\(localization.language.tag)/\(localization.zone.name)"
+            draft.rendered.id = DerivedID.uuid5(rendered.id, ["voice", draft.localization])
+            draft.rendered.content = renderedText.content
+            draft.rendered.preview = renderedText.preview
+            return draft
         }
     }
 }
@@ -139,7 +108,7 @@ extension EventCase {
     ///
     /// - Throws: `WireError.tooLarge` or `.tooDeep`.
     package func checkSizes() throws(WireError) {
-        for notification in pendingNotifications.flatMap({ $0.notifications(to: $0.recipients, quietly: false) }) {
+        for notification in drafts.flatMap({ $0.notifications(to: $0.recipients, quietly: false) }) {
             _ = try notification.boundedWireBody()
         }
     }

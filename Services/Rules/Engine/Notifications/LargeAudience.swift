@@ -18,22 +18,22 @@ package struct LargeAudience: Hashable, Sendable {
     /// Together with the members of the groups, it is an upper bound for the number of recipients.
     package var named = 0
     package var groupReferences: Set<String> = []
-    /// The last user id of the messages that the broker has confirmed; empty: none yet.
-    package var told = ""
-    /// The last user id with a stored decision, if it is after the last confirmed one.
-    package var decided: String?
+    /// The last user id whose messages the broker has confirmed; empty: none yet.
+    package var confirmedUpTo = ""
+    /// The last user id with a stored decision, if it is after ``confirmedUpTo``.
+    package var decidedUpTo: String?
 
     package init(
         event: DomainEvent, rule: String, arrivedAt: Timestamp, named: Int = 0, groupReferences: Set<String> = [],
-        told: String = "", decided: String? = nil
+        confirmedUpTo: String = "", decidedUpTo: String? = nil
     ) {
         self.event = event
         self.rule = rule
         self.arrivedAt = arrivedAt
         self.named = named
         self.groupReferences = groupReferences
-        self.told = told
-        self.decided = decided
+        self.confirmedUpTo = confirmedUpTo
+        self.decidedUpTo = decidedUpTo
     }
 }
 
@@ -60,16 +60,16 @@ package struct FanOutPage: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - pending: the notification with all users that the event names.
-    ///   - told: the last user id of the previous step.
+    ///   - draft: the notification with all users that the event names.
+    ///   - confirmedUpTo: the last user id of the previous step.
     ///   - parts: the next page of each group.
     package init(
-        _ pending: EventCase.PendingNotification, after told: String, _ parts: [Part], limit: Int = LargeAudience.step
+        _ draft: NotificationDraft, after confirmedUpTo: String, _ parts: [Part], limit: Int = LargeAudience.step
     ) {
         let horizon = parts.compactMap(\.end).min(by: FanOutPage.precedes)
-        var named = pending
-        named.recipients.removeAll { !FanOutPage.precedes(told, $0.user.rawValue) }
-        let members = parts.flatMap { part in part.members.filter(part.groupReference.takes).map(\.user) }
+        var named = draft
+        named.recipients.removeAll { !FanOutPage.precedes(confirmedUpTo, $0.user.rawValue) }
+        let members = parts.flatMap { part in part.members.filter(part.groupReference.accepts).map(\.user) }
         let all = named.joined(by: members).recipients
             .filter { recipient in horizon.map { !FanOutPage.precedes($0, recipient.user.rawValue) } ?? true }
             .sorted { FanOutPage.precedes($0.user.rawValue, $1.user.rawValue) }

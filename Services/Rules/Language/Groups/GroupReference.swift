@@ -10,7 +10,7 @@ package struct GroupReference: Hashable, Sendable {
     /// The maximum length of the name of a group or a role, in UTF-8 bytes.
     package static let maximumName = 256
 
-    package func takes(_ member: Member) -> Bool {
+    package func accepts(_ member: Member) -> Bool {
         !except.contains(member.user) && (roles.map { roles in member.role.map(roles.contains) ?? false } ?? true)
     }
 

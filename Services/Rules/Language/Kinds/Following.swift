@@ -4,12 +4,12 @@ import FoundationEssentials
 extension Rule {
     /// The followers of a topic or broadcast channel at a provider. Only the provider knows them.
     struct Following: Hashable, Sendable {
-        package enum What: String, Hashable, Sendable, CaseIterable {
+        package enum DestinationKind: String, Hashable, Sendable, CaseIterable {
             case channel
             case topic = "fcm-topic"
             case condition = "fcm-condition"
         }
-        package var what: What
+        package var kind: DestinationKind
         package var name: Template
         /// For a channel: the environment in which it was created.
         package var environment: ProviderEnvironment = .production
@@ -18,12 +18,12 @@ extension Rule {
     /// Returns the destination for one event; `nil` if the rule has none.
     package func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Destination? {
         guard let following else { return nil }
-        let place = "to.\(following.what.rawValue)"
+        let place = "to.\(following.kind.rawValue)"
         func named<Name: ValidatedString>(_ type: Name.Type) throws(PlacedProblem) -> Name {
             try following.name.render(
                 scope, place: place, "the name", expected: Name.rule, as: Name.init(rawValue:))
         }
-        switch following.what {
+        switch following.kind {
         case .channel: return .channel(try named(ChannelID.self), following.environment)
         case .topic: return .topic(try named(FCMTopic.self))
         case .condition: return .condition(try named(FCMCondition.self))

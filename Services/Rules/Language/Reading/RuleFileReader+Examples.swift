@@ -16,7 +16,7 @@ extension RuleFileReader {
             }
             for event in events {
                 do {
-                    _ = try tried.evaluate(event, by: rule.name, now: Timestamp(milliseconds: 0))
+                    _ = try tried.evaluate(event, by: rule.name, arrivedAt: Timestamp(milliseconds: 0))
                 } catch {
                     let key = "rules.\(rule.name).\(error.place)"
                     report(line: line(of: key), key: key, "with an example of \(event.type): \(error.problem)")

@@ -101,17 +101,17 @@ extension RuleFileReader {
 extension RuleFileReader {
     /// Reads `channel`, `fcm-topic` or `fcm-condition`, whose subscribers only the provider knows.
     func following(_ field: Field, _ shapes: [EventShape]) -> Rule.Following? {
-        let words = Rule.Following.What.allCases
-        guard let table = table(field, keys: words.map(\.rawValue) + ["environment"]) else { return nil }
-        let named = words.filter { table[$0.rawValue] != nil }
-        guard let what = named.first, named.count == 1, let value = table[what.rawValue] else {
-            report(field, "set exactly one of \(words.map(\.rawValue).joined(separator: ", "))")
+        let kinds = Rule.Following.DestinationKind.allCases
+        guard let table = table(field, keys: kinds.map(\.rawValue) + ["environment"]) else { return nil }
+        let named = kinds.filter { table[$0.rawValue] != nil }
+        guard let kind = named.first, named.count == 1, let value = table[kind.rawValue] else {
+            report(field, "set exactly one of \(kinds.map(\.rawValue).joined(separator: ", "))")
             return nil
         }
         guard let name = template(value, shapes) else { return nil }
-        var following = Rule.Following(what: what, name: name)
+        var following = Rule.Following(kind: kind, name: name)
         if let environment = table["environment"] {
-            if what != .channel { report(environment, "only a “channel” takes an “environment”") }
+            if kind != .channel { report(environment, "only a “channel” takes an “environment”") }
             following.environment = choice(environment) ?? .production
         }
         return following
@@ -212,7 +212,7 @@ extension RuleFileReader {
     private func checkFollowing(_ rule: Rule, _ field: Field) {
         guard let following = rule.following else { return }
         let kind = rule.how.kind
-        switch following.what {
+        switch following.kind {
         case .channel:
             guard kind == .liveActivity, rule.say.activity?.event != .start else {
                 report(

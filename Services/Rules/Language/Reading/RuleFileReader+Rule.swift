@@ -155,7 +155,7 @@ extension RuleFileReader {
                     let selector = groupSelector(table, shapes)
                 else { return nil }
                 address.groups.append(selector)
-            } else if !names.isDisjoint(with: Rule.Following.What.allCases.map(\.rawValue)) {
+            } else if !names.isDisjoint(with: Rule.Following.DestinationKind.allCases.map(\.rawValue)) {
                 guard let following = following(field, shapes) else { return nil }
                 if fields.count > 1 {
                     report(field, "no other recipients can be added: only the provider knows the subscribers")

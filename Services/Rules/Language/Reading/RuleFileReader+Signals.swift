@@ -21,7 +21,7 @@ extension RuleFileReader {
         }
     }
 
-    /// Reads `done`: the events that cancel pending notifications of an item.
+    /// Reads `done`: the events that cancel draft notifications of an item.
     func done(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
         sources(field, catalog, keys: ["event", "data", "item"], required: ["event", "item"]) { table, shapes in
             (.done, table["item"].flatMap { template($0, shapes) })

@@ -1,35 +1,40 @@
+package import FoundationEssentials
 package import PushProtocol
-import FoundationEssentials
 
-/// One rule's notification about one event, with its recipients and without ids.
+/// One rule's notification about one event, with its recipients, before the decision for each of them.
+///
+/// Every id is derived from event, rule and recipient, so a redelivered event gives the same ids. The ids include the
+/// app: two apps may receive the same event and use the same rule name.
 package struct NotificationDraft: Hashable, Sendable {
-    /// The rule's name.
-    package var rule: String
-    package var lane: Lane
-    package var content: Content
-    /// Replaces the content in the push if the rule's privacy is not `full`; the inbox has the content.
-    package var preview: Content? = nil
-    /// Renders the content for each recipient; `nil`: all recipients get the same content.
-    package var localizer: RecipientLocalizer? = nil
-    package var expiresAfter: Duration?
-    package var delivery: DeliveryPolicy? = nil
-    /// Selects among a user's tokens of one kind, such as the tokens of one Live Activity.
-    package var scope: String? = nil
-    /// Whether each badge is the recipient's number of unread inbox items.
-    package var countsUnread = false
+    package var rendered: RenderedNotification
+    package var policy: Rule.Policy
     /// Whether recipients notice the push. Preferences apply only if they do.
-    package var isUserVisible = true
-    package var policy = Rule.Policy()
-    /// The names by which a user can mute the notification, the widest first.
-    package var mutes: [String] = []
-    package var terms = Terms()
+    package var isUserVisible: Bool
+    /// Whether each badge is the recipient's number of unread inbox items.
+    package var countsUnread: Bool
     /// Users, each once.
-    package var recipients: [Recipient]
-    /// Groups whose members are recipients too.
+    package var recipients: [Notification.Recipient]
+    /// The event's source. Message ids are derived from it.
+    package var source: String
+    /// The language and time zone of a part with one text. Message ids are derived from it.
+    package var localization = ""
+    /// The page of a fan-out. Message ids are derived from it.
+    package var part = ""
+    package var terms = Terms()
+    /// Renders the content for each recipient; `nil`: all recipients get the same content.
+    package var localizer: RecipientLocalizer?
+    /// Groups whose members are recipients too, and not in ``recipients`` yet.
     package var groupReferences: [GroupReference] = []
     /// Replaces users and groups.
-    package var audience: Audience.Members? = nil
-    package var followed: Broadcast.Destination? = nil
+    package var audience: Audience?
+    /// Replaces users, groups and audience.
+    package var broadcast: Broadcast?
+
+    /// Whether it has an audience or a broadcast, whose users rules do not know. One message goes to all of them.
+    package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil }
+
+    /// Whether there are recipients.
+    var hasRecipients: Bool { !recipients.isEmpty || !groupReferences.isEmpty || hasUnknownRecipients }
 
     /// Further values from the event that apply until the push.
     package struct Terms: Hashable, Sendable {
@@ -39,22 +44,19 @@ package struct NotificationDraft: Hashable, Sendable {
         package var entry: Digest.Entry?
         /// The key that suppresses repeats (``Rule/Policy/Dedupe``).
         package var dedupe: String?
-
-        package init(
-            item: String? = nil, plan: Schedule.Plan? = nil, entry: Digest.Entry? = nil, dedupe: String? = nil
-        ) {
-            self.item = item
-            self.plan = plan
-            self.entry = entry
-            self.dedupe = dedupe
-        }
     }
 
-    /// Whether there are recipients.
-    var hasRecipients: Bool { !recipients.isEmpty || !groupReferences.isEmpty || audience != nil || followed != nil }
+    /// Returns the notification id of a recipient.
+    package func notificationID(of user: UserID) -> UUID {
+        DerivedID.notification(
+            source: source, event: rendered.correlation, rule: "\(rendered.app)/\(rendered.rule)", recipient: user)
+    }
 
-    package struct Recipient: Hashable, Sendable {
-        package var user: UserID
-        package var badge: Int?
+    /// Adds users without a badge after the recipients, each user once.
+    package mutating func append(_ users: [UserID]) {
+        var seen = Set(recipients.map(\.user))
+        for user in users where seen.insert(user).inserted {
+            recipients.append(Notification.Recipient(user: user, notification: notificationID(of: user)))
+        }
     }
 }

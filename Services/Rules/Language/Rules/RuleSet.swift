@@ -64,18 +64,20 @@ package struct RuleSet: Sendable {
 
     /// Returns one draft for each rule that matches the event and has recipients.
     ///
-    /// Pure: the same event and rules give the same drafts. If one matching rule cannot be rendered, there are no
-    /// drafts, so the whole event can be replayed after a fix.
+    /// Pure: the same event, rules and times give the same drafts. If one matching rule cannot be rendered, there are
+    /// no drafts, so the whole event can be replayed after a fix.
     ///
-    /// - Parameter now: the time of an event without a `time`.
+    /// - Parameters:
+    ///   - now: the time of an event without a `time`.
+    ///   - arrival: the time at which the lifetime of the notifications begins; `nil`: `now`.
     package func evaluate(
-        _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0)
+        _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0), arrivedAt arrival: Timestamp? = nil
     ) throws(RenderError) -> [NotificationDraft] {
         var drafts: [NotificationDraft] = []
         let scope = scope(of: event, now: now)
         for rule in rules(for: event) {
             do {
-                let draft = try rule.draft(scope, defaults)
+                let draft = try rule.draft(event, scope, defaults, arrivedAt: arrival ?? now)
                 if draft.hasRecipients { drafts.append(draft) }
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
@@ -85,13 +87,15 @@ package struct RuleSet: Sendable {
     }
 
     /// Returns one rule's draft; `nil` if the rule is gone, does not match or has no recipients.
+    ///
+    /// - Parameter arrival: the time of an event without a `time`, and the begin of the notification's lifetime.
     package func evaluate(
-        _ event: DomainEvent, by name: String, now: Timestamp
+        _ event: DomainEvent, by name: String, arrivedAt arrival: Timestamp
     ) throws(PlacedProblem) -> NotificationDraft? {
         guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
             return nil
         }
-        let draft = try rule.draft(scope(of: event, now: now), defaults)
+        let draft = try rule.draft(event, scope(of: event, now: arrival), defaults, arrivedAt: arrival)
         return draft.hasRecipients ? draft : nil
     }
 
@@ -104,24 +108,45 @@ package struct RuleSet: Sendable {
 
 extension Rule {
     /// Renders the rule for one event and finds its recipients.
-    fileprivate func draft(_ scope: Scope, _ defaults: AppDefaults) throws(PlacedProblem) -> NotificationDraft {
+    fileprivate func draft(
+        _ event: DomainEvent, _ scope: Scope, _ defaults: AppDefaults, arrivedAt arrival: Timestamp
+    ) throws(PlacedProblem) -> NotificationDraft {
+        func id(_ kind: String) -> UUID {
+            DerivedID.uuid5(DerivedID.namespace, [kind, event.source, event.id, "\(event.app)/\(name)"])
+        }
         var draft = NotificationDraft(
-            rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
-            delivery: how.delivery, countsUnread: how.countsUnread, isUserVisible: visibility != .none, policy: policy,
-            recipients: try recipients(scope), groupReferences: try groupReferences(scope),
-            audience: try audienceMembers(scope),
-            followed: try followed(scope))
+            rendered: RenderedNotification(
+                id: id("saying"), app: event.app, rule: name, lane: audience == nil ? how.lane : .bulk,
+                content: Content(), mutes: [], delivery: how.delivery, correlation: event.id,
+                traceparent: event.traceparent),
+            policy: policy, isUserVisible: visibility != .none, countsUnread: how.countsUnread, recipients: [],
+            source: event.source, groupReferences: try groupReferences(scope),
+            audience: try audienceMembers(scope).map { Audience(campaign: id("campaign"), members: $0) },
+            broadcast: try followed(scope).map { Broadcast(notification: id("broadcast"), to: $0) })
+        draft.recipients = try recipients(scope).map { named in
+            Notification.Recipient(
+                user: named.user, notification: draft.notificationID(of: named.user), badge: named.badge)
+        }
         guard draft.hasRecipients else { return draft }
-        draft.scope = try tokenScope(scope)
+        draft.rendered.scope = try tokenScope(scope)
         let renderedText = try renderedText(scope, defaults: defaults.language)
-        draft.content = renderedText.content
-        draft.preview = renderedText.preview
-        draft.mutes = try mutes(scope)
+        draft.rendered.content = renderedText.content
+        draft.rendered.preview = renderedText.preview
+        draft.rendered.mutes = try mutes(scope)
         draft.terms = try terms(scope)
+        draft.rendered.expiresAt = expiration(of: event, isPlanned: draft.terms.plan != nil, arrivedAt: arrival)
         draft.localizer = RecipientLocalizer(self, scope, defaults: defaults)
         try draft.localizer?.check()
         try checkSummary(draft.terms, scope, defaults)
         return draft
+    }
+
+    /// Returns the earlier expiry of the rule and the event.
+    ///
+    /// The rule's expiry of a scheduled notification starts when it is due, so it does not count here.
+    private func expiration(of event: DomainEvent, isPlanned: Bool, arrivedAt arrival: Timestamp) -> Timestamp? {
+        let own = isPlanned ? nil : how.expiresAfter.map { arrival + $0 }
+        return [own, event.expiresAt.map(Timestamp.init)].compactMap(\.self).min()
     }
 
     /// Renders a digest of this event alone: a missing value fails the event now, and not the digest later.

@@ -9,20 +9,23 @@ package struct RuleSets: Sendable {
     }
 
     /// Evaluates an event by the rules of its app.
-    package func decide(_ event: DomainEvent, now: Timestamp) -> Decision {
+    ///
+    /// - Parameter arrival: the time at which the lifetime of the notifications begins.
+    package func evaluate(_ event: DomainEvent, now: Timestamp, arrivedAt arrival: Timestamp) -> Evaluation {
         guard let ruleSet = ruleSets[event.app] else { return .unknownApp }
         guard ruleSet.events.contains(event.type) else { return .unknownType }
         if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
         do {
             return .notify(
-                try ruleSet.evaluate(event, now: now), signals: try ruleSet.signals(of: event), by: ruleSet)
+                try ruleSet.evaluate(event, now: now, arrivedAt: arrival),
+                signals: try ruleSet.signals(of: event), by: ruleSet)
         } catch {
             return .unrenderable(error)
         }
     }
 
     /// The result for one event.
-    package enum Decision: Sendable {
+    package enum Evaluation: Sendable {
         /// The event's drafts and signals. Without a matching rule or a recipient, there are no drafts.
         case notify([NotificationDraft], signals: [Signal], by: RuleSet)
         case unrenderable(RenderError)
