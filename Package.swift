@@ -199,7 +199,7 @@ let package = Package(
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library(
             "RuleDryRun", path: "Rules/DryRun",
-            ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"]),
+            ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol", argumentParser]),
         service(
             "Rules",
             [
@@ -327,7 +327,7 @@ let package = Package(
                 "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
-                yams,
+                yams, argumentParser,
             ], data: ["Products/Golden"]),
         tests(
             "APNsSender",

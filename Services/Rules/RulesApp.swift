@@ -14,10 +14,14 @@ import ServiceLifecycle
 @main
 struct RulesApp {
     static func main() async {
-        RuleTool(Array(CommandLine.arguments.dropFirst()))?.exit()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if RuleTool.accepts(arguments) {
+            RuleTool.run(arguments)
+            return
+        }
         await ServiceMain.run(
             "rules", summary: "Decides which users are notified of a domain event, and how.",
-            commands: RuleToolHelp.usage + RuleToolHelp.exitCodes, keys: .rules, build: build)
+            commands: RuleTool.usage, keys: .rules, build: build)
     }
 
     /// The number of database connections for operator requests and API keys.

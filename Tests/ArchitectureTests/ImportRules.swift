@@ -111,7 +111,7 @@ enum ImportRules {
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
         "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],
         "Mustache": ["RuleLanguage"],
-        "ArgumentParser": ["Pushctl"],
+        "ArgumentParser": ["Pushctl", "RuleDryRun"],
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [

@@ -7,38 +7,5 @@ struct RulesCommand: AsyncParsableCommand {
         commandName: "rules",
         abstract:
             "Check rule files, preview their notifications, compare two versions, and count outcomes.",
-        discussion: """
-            check PATH…                                   print every mistake with file, line and key
-            preview PATH --events FILE [--people FILE] [--apps FILE]
-                                                          print each user's notifications, with time and reason
-            diff OLD NEW --events FILE [--people FILE]    print the users whose notifications change
-
-            Nothing is sent. PATH is a folder of rule files or a single file.
-            """, subcommands: [Check.self, Preview.self, Diff.self, RuleCountsCommand.self])
-
-    struct Check: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Check rule files and print every mistake.")
-        @Argument(parsing: .captureForPassthrough, help: "Folders of rule files, or single files.")
-        var arguments: [String] = []
-
-        func run() { RuleTool(["check"] + arguments)?.exit() }
-    }
-
-    struct Preview: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Preview each user's notifications on each platform, with time and reason.")
-        @Argument(parsing: .captureForPassthrough, help: "PATH --events FILE [--people FILE] [--apps FILE]")
-        var arguments: [String] = []
-
-        func run() { RuleTool(["preview"] + arguments)?.exit() }
-    }
-
-    struct Diff: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Compare two versions: users with more, fewer, later or different notifications.")
-        @Argument(parsing: .captureForPassthrough, help: "OLD NEW --events FILE [--people FILE]")
-        var arguments: [String] = []
-
-        func run() { RuleTool(["diff"] + arguments)?.exit() }
-    }
+        subcommands: RuleTool.commands + [RuleCountsCommand.self])
 }

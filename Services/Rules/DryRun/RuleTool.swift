@@ -1,124 +1,140 @@
-package import Foundation
+package import ArgumentParser
+import Foundation
 import PushProtocol
 import RuleEngine
 import RuleLanguage
 import ServiceKit
 
-/// The commands of `rules` that check rule files and run them dry, without bus and database.
-package enum RuleTool: Hashable, Sendable {
-    case check([String])
-    case preview(rules: String, Files)
-    case diff(old: String, new: String, Files)
-    /// The help of a command.
-    case help(String)
-    case misuse(String)
+/// `rules check`, `preview` and `diff`: check rule files and run them dry, without broker and database. `pushctl rules`
+/// has the same commands.
+package struct RuleTool: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "rules", abstract: "Check rule files, preview their notifications, and compare two versions.",
+        subcommands: commands)
 
-    package struct Files: Hashable, Sendable {
-        var events: String
-        var people: String?
-        /// The apps file, which has the bundle ids and credentials of apps.
+    package static let commands: [any ParsableCommand.Type] = [Check.self, Preview.self, Diff.self]
+
+    /// A line for each command, for the help of the service.
+    package static let usage = commands.map { command in
+        "       rules \(command._commandName)".padding(toLength: 40, withPad: " ", startingAt: 0)
+            + command.configuration.abstract
+    }
+
+    package init() {}
+
+    /// Whether the arguments name one of ``commands``.
+    package static func accepts(_ arguments: [String]) -> Bool {
+        commands.contains { $0._commandName == arguments.first }
+    }
+
+    /// Runs the named command, and exits with its code on failure.
+    package static func run(_ arguments: [String]) { main(arguments) }
+
+    package struct Check: RuleToolCommand {
+        package static let configuration = CommandConfiguration(
+            abstract: "Read rule files and print every mistake with file, line and key.",
+            discussion: "Every rule is rendered with every example that it matches. Nothing is sent.\n\n\(exitCodes)")
+
+        @Argument(help: ArgumentHelp("Folders of rule files, or single files.", valueName: "path"))
+        var paths: [String]
+
+        package init() {}
+
+        func answer(read: (String) -> Data?) -> Answer { RuleTool.check(paths) }
+    }
+
+    package struct Preview: RuleToolCommand {
+        package static let configuration = CommandConfiguration(
+            abstract: "Decide recorded events as the service would, and print one line for each decision.",
+            discussion: """
+                Below a push are its content and the request to each provider with its size. Below a new inbox item is \
+                its text, if it differs from the push. The rule “!badge” is a correction of a badge. Nothing is sent.
+
+                \(DryRunOptions.files)
+
+                \(exitCodes)
+                """)
+
+        @Argument(help: ArgumentHelp("A folder of rule files, or a single file.", valueName: "path"))
+        var path: String
+        @OptionGroup var files: DryRunOptions
+        @Option(
+            help: ArgumentHelp(
+                "The apps file (HELIOGRAPH_APPS): shows bundle ids, and skips providers without credentials.",
+                valueName: "file"))
         var apps: String?
-        /// How long the dry run continues after the last event.
-        var rest = Files.defaultRest
 
-        static let defaultRest = Duration.seconds(86_400)
-    }
+        package init() {}
 
-    /// - Returns: `nil` if the arguments are not a command for rule files.
-    package init?(_ arguments: [String]) {
-        guard let verb = arguments.first, RuleToolHelp.commands.contains(verb) else { return nil }
-        var rest = arguments.dropFirst()
-        guard !rest.contains("--help"), !rest.contains("-h") else {
-            self = .help(verb)
-            return
-        }
-        var paths: [String] = []
-        var options: [String: String] = [:]
-        while let word = rest.popFirst() {
-            if word == "--events" || word == "--people" || (word == "--apps" && verb == "preview") {
-                guard let value = rest.popFirst() else {
-                    self = .misuse("\(word) needs a file")
-                    return
-                }
-                options[word] = value
-            } else if word.hasPrefix("--") {
-                self = .misuse("unknown option “\(word)”")
-                return
-            } else {
-                paths.append(word)
-            }
-        }
-        let files = options["--events"].map { Files(events: $0, people: options["--people"], apps: options["--apps"]) }
-        switch (verb, paths.count, files) {
-        case ("check", 1..., nil): self = .check(paths)
-        case ("preview", 1, let files?): self = .preview(rules: paths[0], files)
-        case ("diff", 2, let files?): self = .diff(old: paths[0], new: paths[1], files)
-        case (_, _, nil) where verb != "check" && !paths.isEmpty: self = .misuse("--events is missing")
-        default: self = .misuse("wrong arguments for \(verb)")
+        func answer(read: (String) -> Data?) throws -> Answer {
+            let platforms = try Platforms(apps.map { try AppCatalog.load(path: $0) })
+            return RuleTool.preview(try files.runDry(DryRunFiles.ruleSets(path), read), platforms)
         }
     }
 
-    /// The printed lines, the lines on standard error, and the exit code (``RuleToolHelp/exitCodes``).
-    package struct Answer: Hashable, Sendable {
-        package var lines: [String] = []
-        package var complaints: [String] = []
-        package var code: Int32 = 0
-    }
+    package struct Diff: RuleToolCommand {
+        package static let configuration = CommandConfiguration(
+            abstract: "Decide recorded events by old and by new rules, and print the pushes that differ.",
+            discussion: """
+                Users get more, fewer, later, earlier or different pushes. Nothing is sent.
 
-    package func run(read: (String) -> Data? = RuleTool.read) -> Answer {
-        do {
-            switch self {
-            case .help(let command): return Answer(lines: [RuleToolHelp.text(command)])
-            case .misuse(let problem):
-                return Answer(complaints: ["rules: \(problem)", RuleToolHelp.usage.joined(separator: "\n")], code: 64)
-            case .check(let paths): return RuleTool.check(paths)
-            case .preview(let path, let files):
-                let platforms = try Platforms(files.apps.map { try AppCatalog.load(path: $0) })
-                return RuleTool.preview(try runDry(DryRunFiles.ruleSets(path), files, read), platforms)
-            case .diff(let old, let new, let files):
-                let before = try runDry(DryRunFiles.ruleSets(old), files, read)
-                let after = try runDry(DryRunFiles.ruleSets(new), files, read)
-                return RuleTool.diff(before, after)
-            }
-        } catch {
-            return Answer(complaints: ["\(error)"], code: 1)
+                \(DryRunOptions.files)
+
+                \(exitCodes)
+                """)
+
+        @Argument(help: ArgumentHelp("The old rules: a folder of rule files, or a single file.", valueName: "old"))
+        var old: String
+        @Argument(help: ArgumentHelp("The new rules.", valueName: "new"))
+        var new: String
+        @OptionGroup var files: DryRunOptions
+
+        package init() {}
+
+        func answer(read: (String) -> Data?) throws -> Answer {
+            RuleTool.diff(
+                try files.runDry(DryRunFiles.ruleSets(old), read), try files.runDry(DryRunFiles.ruleSets(new), read))
         }
     }
 
-    /// Runs the command, prints its answer, and ends the process.
-    package func exit() -> Never {
-        let answer = run()
+    private static let exitCodes =
+        "Exit codes: 0 no mistake, no difference; 1 a mistake, a difference, or a file that cannot be read; "
+        + "64 wrong arguments."
+}
+
+/// The printed lines, the lines on standard error, and the exit code.
+struct Answer: Hashable, Sendable {
+    var lines: [String] = []
+    var complaints: [String] = []
+    var code: Int32 = 0
+}
+
+/// A command of ``RuleTool``.
+protocol RuleToolCommand: ParsableCommand {
+    /// - Parameter read: returns the content of a file; `-` is the standard input.
+    func answer(read: (String) -> Data?) throws -> Answer
+}
+
+extension RuleToolCommand {
+    /// Prints the answer. Exits with its code.
+    package func run() throws {
+        let answer = answerOrComplaint(read: Self.read)
         for line in answer.lines { print(line) }
         for line in answer.complaints { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
-        fflush(nil)
-        Foundation.exit(answer.code)
+        if answer.code != 0 { throw ExitCode(answer.code) }
     }
 
-    static func read(_ path: String) -> Data? {
+    func answerOrComplaint(read: (String) -> Data?) -> Answer {
+        do { return try answer(read: read) } catch { return Answer(complaints: ["\(error)"], code: 1) }
+    }
+
+    private static func read(_ path: String) -> Data? {
         path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
-    }
-
-    private func runDry(_ ruleSets: RuleSets, _ files: Files, _ read: (String) -> Data?) throws -> DryRun {
-        guard let data = read(files.events), let text = String(validating: data, as: UTF8.self) else {
-            throw DryRunFiles.Problem(description: "\(files.events): there is no such file, or it is not UTF-8")
-        }
-        let start = Timestamp(milliseconds: 1_767_225_600_000)
-        let events = try DryRunFiles.events(text, name: files.events, ruleSets: ruleSets, start: start)
-        var dryRun = DryRun(ruleSets)
-        if let path = files.people {
-            guard let data = read(path) else {
-                throw DryRunFiles.Problem(description: "\(path): there is no such file")
-            }
-            try DryRunFiles.people(data, name: path, into: &dryRun)
-        }
-        for one in events { dryRun.process(one.event, at: one.at) }
-        dryRun.advance(to: (events.last?.at ?? start) + files.rest)
-        return dryRun
     }
 }
 
 extension RuleTool {
-    private static func check(_ paths: [String]) -> Answer {
+    fileprivate static func check(_ paths: [String]) -> Answer {
         var answer = Answer()
         var files = 0
         var rules = 0
@@ -136,7 +152,7 @@ extension RuleTool {
         return answer
     }
 
-    private static func preview(_ dryRun: DryRun, _ platforms: Platforms) -> Answer {
+    fileprivate static func preview(_ dryRun: DryRun, _ platforms: Platforms) -> Answer {
         Answer(
             lines: dryRun.predictions.flatMap { lines($0) + platforms.lines($0) } + dryRun.refusals.map(line))
     }
@@ -158,7 +174,7 @@ extension RuleTool {
         "\(time(refusal.at))  -  \(refusal.event)  \(refusal.reason)"
     }
 
-    private static func diff(_ old: DryRun, _ new: DryRun) -> Answer {
+    fileprivate static func diff(_ old: DryRun, _ new: DryRun) -> Answer {
         let differences = DryRunDifference.between(old.predictions, new.predictions)
         var answer = Answer(code: differences.isEmpty ? 0 : 1)
         for kind in DryRunDifference.Kind.allCases {

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import PushProtocol
 import Testing
@@ -23,8 +24,7 @@ import Testing
         """
 
     /// Files by name.
-    func run(_ arguments: [String], _ files: [String: String], rules: [String: String] = [:]) throws -> RuleTool.Answer
-    {
+    func run(_ arguments: [String], _ files: [String: String], rules: [String: String] = [:]) throws -> Answer {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         for (name, text) in rules {
@@ -34,7 +34,11 @@ import Testing
             try text.write(to: file, atomically: true, encoding: .utf8)
         }
         let words = arguments.map { $0.replacing("@", with: folder.path) }
-        return try #require(RuleTool(words)).run { files[$0].map { Data($0.utf8) } }
+        return try command(words).answerOrComplaint { files[$0].map { Data($0.utf8) } }
+    }
+
+    func command(_ words: [String]) throws -> any RuleToolCommand {
+        try #require(try RuleTool.parseAsRoot(words) as? any RuleToolCommand)
     }
 
     func line(_ id: String, at moment: String, user: String = "a") -> String {
@@ -72,13 +76,13 @@ import Testing
 
     @Test func `diff shows recipients with more, fewer, later or changed notifications`() throws {
         let events = (0..<5).map { line("e\($0)", at: "2026-01-10T12:00:0\($0)Z") }.joined(separator: "\n")
-        func differ(_ change: (String) -> String) throws -> RuleTool.Answer {
+        func differ(_ change: (String) -> String) throws -> Answer {
             try run(
                 ["diff", "@/old/test.yaml", "@/new/test.yaml", "--events", "e"], ["e": events],
                 rules: ["old/test.yaml": Self.rules, "new/test.yaml": change(Self.rules)])
         }
         let same = try differ { $0 + "\n" }
-        #expect(same == RuleTool.Answer(lines: ["no difference: every user gets the same pushes at the same time"]))
+        #expect(same == Answer(lines: ["no difference: every user gets the same pushes at the same time"]))
         let more = try differ { $0.replacing("at-most: 2", with: "at-most: 4") }
         #expect(
             more.lines == [
@@ -99,14 +103,15 @@ import Testing
     }
 
     @Test(arguments: [
-        (["check"], "wrong arguments for check"), (["preview", "x"], "--events is missing"),
-        (["diff", "x", "--events", "e"], "wrong arguments for diff"),
-        (["preview", "x", "--event", "e"], "unknown option"),
-        (["preview", "x", "--events"], "--events needs a file"),
+        (["check"], "Missing expected argument '<path> ...'"),
+        (["preview", "x"], "Missing expected argument '--events <file>'"),
+        (["diff", "x", "--events", "e"], "Missing expected argument '<new>'"),
+        (["preview", "x", "--events", "e", "--event", "e"], "Unknown option '--event'. Did you mean '--events'?"),
+        (["preview", "x", "--events"], "Missing value for '--events <file>'"),
     ]) func `a usage error is explained`(arguments: [String], problem: String) throws {
-        let answer = try #require(RuleTool(arguments)).run()
-        #expect(answer.code == 64)
-        #expect(answer.complaints.first?.contains(problem) == true, "\(answer)")
+        let error = try #require(throws: (any Error).self) { try RuleTool.parseAsRoot(arguments) }
+        #expect(RuleTool.exitCode(for: error).rawValue == 64)
+        #expect(RuleTool.message(for: error).contains(problem), "\(RuleTool.message(for: error))")
     }
 
     @Test func `an unreadable event is reported with its line`() throws {
@@ -121,7 +126,8 @@ import Testing
     }
 
     @Test func `serve is not a dry-run command`() {
-        for words in [[], ["--help"], ["healthcheck"]] { #expect(RuleTool(words) == nil) }
+        for words in [[], ["--help"], ["healthcheck"]] { #expect(!RuleTool.accepts(words)) }
+        #expect(RuleTool.accepts(["check", "x"]))
     }
 
     /// A manager's week in the dry run and in the service, with the same rules.
@@ -149,10 +155,14 @@ import Testing
     @Test(arguments: ["check", "preview", "diff"])
     func `each command explains itself, with its exit codes`(command: String) throws {
         for words in [[command, "--help"], [command, "x", "-h"]] {
-            let answer = try #require(RuleTool(words)).run()
-            #expect(answer.code == 0 && answer.complaints.isEmpty)
-            #expect(answer.lines.first?.hasPrefix("usage: rules \(command) ") == true)
-            #expect(answer.lines.first?.contains("Exit codes: 0 ") == true)
+            let help = try #require(throws: (any Error).self) {
+                var command = try RuleTool.parseAsRoot(words)
+                try command.run()
+            }
+            #expect(RuleTool.exitCode(for: help) == .success)
+            let text = RuleTool.fullMessage(for: help)
+            #expect(text.contains("USAGE: rules \(command) "), "\(text)")
+            #expect(text.contains("Exit codes: 0 "))
         }
     }
 
