@@ -38,7 +38,6 @@ let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swi
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
-let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let collections = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let atomics = Target.Dependency.product(name: "Atomics", package: "swift-atomics")
@@ -126,7 +125,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
-        .package(url: "https://github.com/hummingbird-project/swift-mustache", exact: "2.1.1"),
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
@@ -194,7 +192,7 @@ let package = Package(
                 "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], embedded: ["API/openapi.yaml"]),
         library(
-            "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams, mustache],
+            "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams],
             exclude: ["README.md"]),
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library(

@@ -110,7 +110,6 @@ enum ImportRules {
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
         "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],
-        "Mustache": ["RuleLanguage"],
         "ArgumentParser": ["Pushctl", "RuleDryRun"],
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
@@ -136,7 +135,7 @@ enum ImportRules {
     ]
 
     /// The external modules without I/O.
-    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]
+    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Yams"]
 
     /// The platform's modules that do I/O.
     static let platformIO: Set<String> = ["Dispatch", "Glibc", "Musl", "Darwin"]

@@ -23,6 +23,8 @@ import Testing
         ("{{#empty}}{{empty}}{{/empty}}{{^empty}}New message{{/empty}}", "New message"),
         ("{{#gone}}1{{/gone}}{{^gone}}0{{/gone}}{{^sender.gone}}0{{/sender.gone}}", "00"),
         ("{{! a remark }}a\n{{#yes}}\nb\n{{/yes}}\nc", "a\nb\nc"), ("\n{{name}}", "\nPat"),
+        ("  {{#yes}}  \n b {{n}}\n\t{{/yes}}\nc", " b 3\nc"), ("{{#yes}}\n{{/yes}} {{! c }}\nd", " \nd"),
+        ("{{name}} {{#yes}}\n{{/yes}}", "Pat \n"), ("a\r\n{{^no}}\r\nb{{/no}}", "a\r\nb"),
         ("{{optional(nil)}}{{optional(gone)}}{{optional(km(gone))}}{{optional(name)}}", "Pat"),
         ("{{km(m)}} km, {{distance(m)}}, {{distance(s)}}, {{number(big)}}", "3 km, 3 km, 500 m, 1,234,567"),
         ("{{uppercased(name)}} {{lowercased(name)}} {{capitalized(lowercased(name))}}", "PAT pat Pat"),
@@ -63,7 +65,7 @@ import Testing
         let error = #expect(throws: RenderError.Problem.self) {
             try Template("{{#a}}{{#b}}{{#c}}x{{/c}}{{/b}}{{/a}}").render(scope)
         }
-        #expect(error?.description.contains("at most \(RenderLog.mostElements) elements") == true)
+        #expect(error?.description.contains("at most \(TemplateRenderer.mostElements) elements") == true)
         // A single list of that length is allowed.
         #expect(try Template("{{#a}}x{{/a}}").render(scope).count == 200)
     }

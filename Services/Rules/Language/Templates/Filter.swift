@@ -53,10 +53,6 @@ package enum Filter: Hashable, Sendable {
         case "datetime": self = .dateTime
         case "plural": self = .plural([])
         default:
-            if let written = Filter.forms(name) {
-                self = .plural(written)
-                return
-            }
             guard name.hasPrefix("excerpt"), let limit = Int(name.dropFirst("excerpt".count)), limit > 0 else {
                 return nil
             }
@@ -137,16 +133,6 @@ package enum Filter: Hashable, Sendable {
 // MARK: - Plurals
 
 extension Filter {
-    /// The renderer's name of `plural` for a section with these forms. Rule files cannot use this name.
-    static func pluralName(_ written: Set<PluralCategory>) -> String {
-        "plural_" + PluralCategory.allCases.filter(written.contains).map(\.rawValue).joined(separator: "_")
-    }
-
-    private static func forms(_ name: String) -> Set<PluralCategory>? {
-        guard name.hasPrefix("plural_") else { return nil }
-        return Set(name.split(separator: "_").dropFirst().compactMap { PluralCategory(rawValue: String($0)) })
-    }
-
     /// Returns an object with `true` for the selected form and `false` for the others.
     private static func form(
         of number: PluralOperands, _ written: Set<PluralCategory>, _ language: Language

@@ -1,4 +1,3 @@
-import Mustache
 import PushProtocol
 
 /// A text with variables, in Mustache.
@@ -9,25 +8,16 @@ package struct Template: Sendable {
     let tags: [TemplateTag]
     /// The language of its plural rules; `nil`: the recipient's.
     let language: Language?
-    private let mustache: MustacheTemplate?
+    private let parts: [TemplatePart]
 
     /// - Parameter language: the language of the text.
     init(_ text: String, in language: Language? = nil) throws(TemplateError) {
         self.text = text
         self.language = language
-        let scanned = try TemplateTag.scan(text)
-        tags = scanned.tags
+        let parser = try TemplateParser(text)
+        tags = parser.tags
+        parts = parser.parts
         try TemplateTag.checkPlurals(tags, in: language ?? .english)
-        guard !tags.isEmpty || text.contains("{{") else {
-            mustache = nil
-            return
-        }
-        do {
-            // A pragma on its own line renders nothing.
-            mustache = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}\n" + scanned.named)
-        } catch {
-            throw TemplateError(problem: "not a Mustache template: \(error)")
-        }
     }
 
     /// Renders the text for one event. `place` is the template's place in its rule, for errors.
@@ -51,11 +41,9 @@ package struct Template: Sendable {
 
     /// Renders the text for one event.
     func render(_ scope: Scope) throws(RenderError.Problem) -> String {
-        guard let mustache else { return text }
-        let log = RenderLog(localization: scope.localization, words: language)
-        let result = mustache.render(TemplateNode(root: scope.root, log: log))
-        if let problem = log.problem { throw problem }
-        return result
+        var renderer = TemplateRenderer(scope, language: language)
+        try renderer.render(parts)
+        return renderer.text
     }
 }
 

@@ -30,87 +30,15 @@ struct TemplateError: Error, Hashable {
 }
 
 extension TemplateTag {
-    /// Returns the tags of `text`.
-    ///
-    /// Rules support the variables, sections, inverted sections and comments of Mustache. Partials, blocks, pragmas and
-    /// changed delimiters throw an error.
-    ///
-    /// - Returns: the tags, and the text with each `plural` filter renamed after the forms in its section.
-    static func scan(_ text: String) throws(TemplateError) -> (tags: [TemplateTag], named: String) {
-        var tags: [TemplateTag] = []
-        var ranges: [Range<String.Index>] = []
-        var open: [Open] = []
-        var rest = text[...]
-        while let start = rest.firstRange(of: "{{") {
-            let isTriple = rest[start.upperBound...].first == "{"
-            let body = isTriple ? rest.index(after: start.upperBound) : start.upperBound
-            guard let end = rest[body...].firstRange(of: isTriple ? "}}}" : "}}") else {
-                throw TemplateError(problem: "{{ is never closed")
-            }
-            let isWhole = start.lowerBound == text.startIndex && end.upperBound == text.endIndex
-            let inside = String(rest[body..<end.lowerBound])
-            rest = rest[end.upperBound...]
-            guard var tag = try TemplateTag(inside, isUnescaped: isTriple) else { continue }
-            tag.isWhole = isWhole
-            let written = tag.written
-            let around = open.last
-            switch tag.kind {
-            case .variable: try tag.checkNoPlural()
-            case .section, .inverted:
-                tag.isForm = around.map { $0.plural != nil } ?? false
-                if tag.isForm, let plural = around?.plural {
-                    guard tag.kind == .section, tag.filters.isEmpty else {
-                        throw TemplateError(problem: "a plural section contains only forms, such as {{#other}}")
-                    }
-                    tags[plural].forms.append(tag.path)
-                }
-                if tag.kind == .inverted || !tag.isPlural { try tag.checkNoPlural() }
-                open.append(Open(written: written, plural: tag.isPlural ? tags.count : nil, isForm: tag.isForm))
-            case .close:
-                guard let closed = open.popLast(), closed.written == written else {
-                    throw TemplateError(problem: "{{/\(written)}} closes a section that is not open")
-                }
-                tag.isForm = closed.isForm
-                if let plural = closed.plural { tag.forms = tags[plural].forms }
-            }
-            tag.depth = open.count { $0.plural == nil && !$0.isForm }
-            if tag.kind != .variable, tag.kind != .close, !tag.isForm, !tag.isPlural { tag.depth -= 1 }
-            tags.append(tag)
-            ranges.append(start.lowerBound..<end.upperBound)
-        }
-        if let left = open.last { throw TemplateError(problem: "the section {{#\(left.written)}} is never closed") }
-        return (tags, named(text, tags, ranges))
-    }
-
-    /// A section that is not closed yet.
-    private struct Open {
-        var written: String
-        /// The index of the plural's tag.
-        var plural: Int?
-        var isForm: Bool
-    }
-
     var isPlural: Bool { filters.first?.isPlural ?? false }
 
-    private func checkNoPlural() throws(TemplateError) {
+    func checkNoPlural() throws(TemplateError) {
         if filters.contains(where: \.isPlural) {
             throw TemplateError(
                 problem:
                     "“plural” needs a section: {{#plural(\(path))}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(\(path))}}"
             )
         }
-    }
-
-    private static func named(_ text: String, _ tags: [TemplateTag], _ ranges: [Range<String.Index>]) -> String {
-        var named = ""
-        var end = text.startIndex
-        for (tag, range) in zip(tags, ranges) where tag.isPlural {
-            let forms = Set(tag.forms.compactMap(PluralCategory.init(rawValue:)))
-            named += text[end..<range.lowerBound]
-            named += text[range].replacing("plural(", with: "\(Filter.pluralName(forms))(", maxReplacements: 1)
-            end = range.upperBound
-        }
-        return named + text[end...]
     }
 
     /// Checks that every plural has `other`, and only forms of its language.
@@ -134,12 +62,13 @@ extension TemplateTag {
         }
     }
 
-    private var written: String {
+    /// The path with its filters, as written.
+    var written: String {
         filters.map { "\($0.name)(" }.joined() + path + String(repeating: ")", count: filters.count)
     }
 
     /// Parses the text between the braces; `nil` for a comment.
-    private init?(_ inside: String, isUnescaped: Bool) throws(TemplateError) {
+    init?(_ inside: String, isUnescaped: Bool) throws(TemplateError) {
         var text = inside[...]
         var kind = Kind.variable
         if !isUnescaped, let sigil = inside.first {
@@ -169,7 +98,7 @@ extension TemplateTag {
     }
 
     private static func filter(_ name: Substring) throws(TemplateError) -> Filter {
-        guard !name.hasPrefix("plural_"), let filter = Filter(name: String(name)) else {
+        guard let filter = Filter(name: String(name)) else {
             let hint = NearestMatch.of(String(name), among: Filter.names).map { "; did you mean “\($0)”?" }
             throw TemplateError(problem: "there is no filter “\(name)”" + (hint ?? ""))
         }
