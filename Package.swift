@@ -28,7 +28,6 @@ let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: 
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let lifecycleTestKit = Target.Dependency.product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdTesting = Target.Dependency.product(name: "HummingbirdTesting", package: "hummingbird")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
@@ -116,7 +115,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
         .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
@@ -160,7 +158,7 @@ let package = Package(
         shared(
             "ServiceKit",
             [
-                "CAllocator", "Primitives", "PushProtocol", "StrictYAML", configuration, hummingbird, httpTypes,
+                "CAllocator", "Primitives", "PushProtocol", "StrictYAML", hummingbird, httpTypes,
                 logging, metrics,
                 coreMetrics,
                 lifecycle, unixSignals, yams, nioCore,
@@ -189,7 +187,7 @@ let package = Package(
             "TokenRegistry", folder: "Service",
             [
                 "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
-                "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
+                "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
             ], embedded: ["API/openapi.yaml"]),
         library(
             "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams],
@@ -204,7 +202,7 @@ let package = Package(
                 "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "RuleDryRun", "RuleEngine",
                 "RuleLanguage",
                 "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle,
-                configuration, nioCore,
+                nioCore,
             ],
             data: [
                 "Language", "Engine", "DryRun", "Storage/Migrations", "RuleSets", "README.md", "API/README.md",
@@ -217,21 +215,21 @@ let package = Package(
                 "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol",
                 "HTTP2",
                 jwtKit, x509,
-                asn1, logging, metrics, lifecycle, configuration, nioCore,
+                asn1, logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
                 "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
                 "HTTP2", "HTTPSFetch",
-                logging, metrics, lifecycle, configuration, nioCore,
+                logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"]),
         store("FeedbackStore", of: "Feedback", ["ServiceConnections", "Postgres", "PushProtocol"]),
         service(
             "Feedback", folder: "Service",
             [
                 "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
-                logging, metrics, lifecycle, configuration,
+                logging, metrics, lifecycle,
             ]),
         service(
             "Pushctl",
@@ -294,13 +292,13 @@ let package = Package(
             [
                 "ServiceConnections", "ServiceKit", "SampleService", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 "TestSupport", logging,
-                metrics, coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
+                metrics, coreMetrics, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
             ]),
         tests(
             "ServiceConnections",
             [
                 "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
-                logging, metrics, coreMetrics, configuration, lifecycle,
+                logging, metrics, coreMetrics, lifecycle,
             ]),
         tests(
             "HTTPAuth",
@@ -315,7 +313,7 @@ let package = Package(
                 "TokenRegistry", "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption",
                 "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting,
                 httpTypes, jwtKit, cryptoExtras, yams,
-                logging, lifecycle, configuration, nioCore,
+                logging, lifecycle, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
         tests(
@@ -324,7 +322,7 @@ let package = Package(
                 "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth",
                 "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
-                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
+                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle,
                 yams, argumentParser,
             ], data: ["Products/Golden"]),
         tests(
@@ -333,7 +331,7 @@ let package = Package(
                 "APNsSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
                 "Messaging", "HTTP2", "HTTP2Server",
                 "HTTPSFetch",
-                "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, configuration, lifecycle,
+                "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, lifecycle,
                 nioPosix,
             ]),
         tests(
@@ -343,14 +341,13 @@ let package = Package(
                 "Messaging", "HTTP2", "HTTP2Server",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
-                configuration, lifecycle, nioPosix,
+                lifecycle, nioPosix,
             ]),
         tests(
             "Feedback",
             [
                 "Feedback", "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres",
                 "PushProtocol", "TestSupport", logging,
-                configuration,
             ]),
         tests(
             "Pushctl",

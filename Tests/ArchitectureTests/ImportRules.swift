@@ -101,7 +101,6 @@ enum ImportRules {
             "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
-        "Configuration": ["ServiceKit"],
         "Hummingbird": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "ProviderSimulator"],
         "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],

@@ -5,23 +5,23 @@ extension APNsPayload {
     /// contents with overrides and for invalid ones.
     static func write(_ content: Content, badge: Int?) -> [UInt8]? {
         guard content.apns?.payload == nil, content.data?["aps"] == nil else { return nil }
-        var json = JSONByteWriter(capacity: 512)
+        var json = ByteWriter(capacity: 512)
         if content.silent {
-            json.raw(#"{"aps":{"content-available":1}"#)
+            json.put(#"{"aps":{"content-available":1}"#)
         } else {
             let badge = badge ?? content.badge
             guard badge.map({ $0 >= 0 }) ?? true, badge != nil || content.sound != nil || hasAlert(content) else {
                 return nil
             }
-            json.raw(#"{"aps":"#)
+            json.put(#"{"aps":"#)
             writeVisible(content, badge, to: &json)
         }
         writeData(content, to: &json)
         if !content.silent, let image = content.image {
-            json.raw(#","image":"#)
+            json.put(#","image":"#)
             json.string(image)
         }
-        json.raw("}")
+        json.put("}")
         return json.bytes
     }
 
@@ -29,7 +29,7 @@ extension APNsPayload {
         content.title != nil || content.subtitle != nil || content.body != nil
     }
 
-    private static func writeVisible(_ content: Content, _ badge: Int?, to json: inout JSONByteWriter) {
+    private static func writeVisible(_ content: Content, _ badge: Int?, to json: inout ByteWriter) {
         var aps = ObjectWriter()
         if hasAlert(content) {
             aps.name(#""alert":"#, &json)
@@ -37,23 +37,23 @@ extension APNsPayload {
             alert.text(#""body":"#, content.body, &json)
             alert.text(#""subtitle":"#, content.subtitle, &json)
             alert.text(#""title":"#, content.title, &json)
-            json.raw("}")
+            json.put("}")
         }
         if let badge {
             aps.name(#""badge":"#, &json)
-            json.integer(Int64(badge))
+            json.put(Int64(badge))
         }
         aps.text(#""category":"#, content.category, &json)
         aps.text(#""interruption-level":"#, content.interruptionLevel?.rawValue, &json)
         if content.image != nil { aps.name(#""mutable-content":1"#, &json) }
         aps.text(#""sound":"#, content.sound, &json)
         aps.text(#""thread-id":"#, content.thread, &json)
-        json.raw("}")
+        json.put("}")
     }
 
-    private static func writeData(_ content: Content, to json: inout JSONByteWriter) {
+    private static func writeData(_ content: Content, to json: inout ByteWriter) {
         guard let data = data(content) else { return }
-        json.raw(#","data":"#)
+        json.put(#","data":"#)
         json.object(data)
     }
 
@@ -61,13 +61,13 @@ extension APNsPayload {
     private struct ObjectWriter {
         private var isEmpty = true
 
-        mutating func name(_ name: StaticString, _ json: inout JSONByteWriter) {
-            json.raw(isEmpty ? "{" : ",")
+        mutating func name(_ name: StaticString, _ json: inout ByteWriter) {
+            json.put(isEmpty ? "{" : ",")
             isEmpty = false
-            json.raw(name)
+            json.put(name)
         }
 
-        mutating func text(_ name: StaticString, _ value: String?, _ json: inout JSONByteWriter) {
+        mutating func text(_ name: StaticString, _ value: String?, _ json: inout ByteWriter) {
             guard let value else { return }
             self.name(name, &json)
             json.string(value)
@@ -84,7 +84,7 @@ extension APNsPayload {
             text.silent || badge != nil || !members.sound.isAbsent || members.hasAlert
         else { return nil }
         return text.withBytes { source in
-            ByteWriter.bytes(atMost: 320 + members.length) { json in
+            ByteWriter.bytes(expected: 320 + members.length) { json in
                 json.put(#"{"aps":"#)
                 if text.silent {
                     json.put(#"{"content-available":1}"#)

@@ -4,7 +4,7 @@ package import PushProtocol
 /// Compact JSON with sorted keys and unescaped slashes, as sent to providers and counted by their size limits.
 package enum JSONText {
     package static func bytes(of value: JSONValue) -> [UInt8] {
-        var output = JSONByteWriter()
+        var output = ByteWriter()
         output.value(value)
         return output.bytes
     }
@@ -52,15 +52,15 @@ package struct JSONTemplate: Hashable, Sendable {
     ///   - placeholder: strings equal to it become placeholders.
     ///   - timed: strings equal to a key are replaced by its value; their offsets are ``timeOffsets(filledWith:)``.
     package init(_ value: JSONValue, placeholder: String, timed: [String: String] = [:]) {
-        var output = JSONByteWriter()
+        var output = ByteWriter()
         var placeholders = TextOffsets()
         var timeOffsets = TextOffsets()
         output.value(value) { output, text in
             if text == placeholder, !placeholders.isFull {
-                placeholders.append(output.bytes.count + 1)
-                output.raw("\"\"")
+                placeholders.append(output.count + 1)
+                output.put("\"\"")
             } else if let known = timed[text], !timeOffsets.isFull {
-                timeOffsets.append(output.bytes.count + 1)
+                timeOffsets.append(output.count + 1)
                 output.string(known)
             } else {
                 output.string(text)

@@ -75,7 +75,7 @@ package struct ProviderRequestBatch: Sendable {
     package mutating func write(_ id: UUID) { Hexadecimal.append(id, .lower, to: &text) }
 
     package mutating func write(_ number: Int64) {
-        JSONByteWriter.append(number, to: &text)
+        number.withDecimalDigits { text.append(contentsOf: $0) }
     }
 
     /// Ends a path or a header value.

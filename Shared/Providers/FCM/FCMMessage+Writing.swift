@@ -9,7 +9,7 @@ extension FCMMessage {
         let badge = badge ?? text.badge
         let ttl = expiresAt.map { Self.ttl(until: $0, now: now) }
         // Title, body and sound occur twice. A data value that is not a string is quoted and escaped.
-        let limit =
+        let size =
             600 + members.length + members.title.count + members.body.count + members.sound.count
             + 2 * members.data.count
         var placeholders = TextOffsets()
@@ -17,7 +17,7 @@ extension FCMMessage {
         var payload = 0
         var isRefused = false
         let bytes = text.withBytes { source in
-            ByteWriter.bytes(atMost: limit) { json in
+            ByteWriter.bytes(expected: size) { json in
                 json.put(#"{"android":"#)
                 writeAndroid(text, badge, ttl, source, &placeholders, &timeOffsets, to: &json)
                 json.put(#","apns":"#)

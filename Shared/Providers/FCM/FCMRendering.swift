@@ -89,19 +89,13 @@ package final class FCMRendering: PushRendering {
     private func body(
         _ address: FCMAddress, message: JSONTemplate, notification: UUID
     ) -> (body: [UInt8], shift: Int) {
-        // Tokens rarely need escaping.
-        let escaped = address.text.needsNoJSONEscaping ? nil : JSONText.bytes(of: .string(address.text))
         let filled = message.count(filledWith: Self.idLength)
         var shift = 0
-        let body = ByteWriter.bytes(atMost: filled + (escaped?.count ?? address.text.utf8.count) + 64) { json in
+        let body = ByteWriter.bytes(expected: filled + address.text.utf8.count + 64) { json in
             json.put(#"{"message":{""#)
             json.put(text: address.member)
             json.put(#"":"#)
-            if let escaped {
-                escaped.withUnsafeBufferPointer { json.put($0) }
-            } else {
-                json.put(quoted: address.text)
-            }
+            json.string(address.text)
             // Overrides may have removed all rendered members.
             if filled > 2 { json.put(",") }
             // Skips the template's opening brace.

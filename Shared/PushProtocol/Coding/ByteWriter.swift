@@ -1,27 +1,43 @@
 package import FoundationEssentials
 
-/// Writes bytes into a buffer of a fixed capacity. Used for hot messages, where growing an array dominated the cost.
+/// Writes bytes into a buffer that grows when it is full.
 package struct ByteWriter: ~Copyable {
-    private let start: UnsafeMutableRawPointer
+    private var start: UnsafeMutableRawPointer
     /// The number of bytes written so far.
     package private(set) var count = 0
-    private let capacity: Int
+    private var capacity: Int
+    /// Whether the writer allocated the buffer.
+    private var isOwner: Bool
 
-    private init(_ memory: UnsafeMutableBufferPointer<UInt8>) {
+    package init(capacity: Int = 256) {
+        start = .allocate(byteCount: max(capacity, 16), alignment: 8)
+        self.capacity = max(capacity, 16)
+        isOwner = true
+    }
+
+    private init(borrowing memory: UnsafeMutableBufferPointer<UInt8>) {
         // A buffer of at least one byte has a base address.
         start = UnsafeMutableRawPointer(memory.baseAddress!)
         capacity = memory.count
+        isOwner = false
     }
 
-    /// Returns the bytes that `write` puts, at most `limit`.
-    package static func bytes(atMost limit: Int, _ write: (inout ByteWriter) -> Void) -> [UInt8] {
+    deinit {
+        if isOwner { start.deallocate() }
+    }
+
+    /// Returns the bytes that `write` puts. A buffer of `expected` bytes does not grow.
+    package static func bytes(expected: Int, _ write: (inout ByteWriter) -> Void) -> [UInt8] {
         // Filling an `Array` through its closure initializer looks up type metadata on each call.
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(limit, 1)) { memory in
-            var cursor = ByteWriter(memory)
-            write(&cursor)
-            return [UInt8](UnsafeBufferPointer(rebasing: memory[..<cursor.count]))
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(expected, 16)) { memory in
+            var writer = ByteWriter(borrowing: memory)
+            write(&writer)
+            return writer.bytes
         }
     }
+
+    /// A copy of the bytes written so far.
+    package var bytes: [UInt8] { [UInt8](UnsafeRawBufferPointer(start: start, count: count)) }
 
     // Inlining turns a `StaticString` into a few stores.
     @inline(__always)
@@ -33,6 +49,10 @@ package struct ByteWriter: ~Copyable {
         if let address = bytes.baseAddress { copy(address, bytes.count) }
     }
 
+    package mutating func put(_ bytes: [UInt8]) {
+        bytes.withUnsafeBufferPointer { put($0) }
+    }
+
     /// The label keeps string literals on the `StaticString` overload.
     package mutating func put(text: String) {
         var text = text
@@ -41,20 +61,7 @@ package struct ByteWriter: ~Copyable {
 
     /// Writes the decimal digits of `number`.
     package mutating func put(_ number: Int64) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
-            var rest = number.magnitude
-            var position = digits.count
-            repeat {
-                position -= 1
-                digits[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-                rest /= 10
-            } while rest > 0
-            if number < 0 {
-                position -= 1
-                digits[position] = UInt8(ascii: "-")
-            }
-            put(UnsafeBufferPointer(rebasing: digits[position...]))
-        }
+        number.withDecimalDigits { put($0) }
     }
 
     /// Writes the canonical form of `id`.
@@ -64,17 +71,13 @@ package struct ByteWriter: ~Copyable {
             id, letters, to: UnsafeMutableBufferPointer(start: position.assumingMemoryBound(to: UInt8.self), count: 36))
     }
 
-    /// Writes `text` in quotes. `text` must need no escaping.
-    package mutating func put(quoted text: String) {
-        put("\"")
-        put(text: text)
-        put("\"")
-    }
-
-    mutating func put(quoted id: UUID, _ letters: Hexadecimal.Case) {
-        put("\"")
-        put(id, letters)
-        put("\"")
+    /// Writes the canonical form of `id` in quotes.
+    package mutating func quoted(_ id: UUID, _ letters: Hexadecimal.Case) {
+        let position = take(38)
+        position.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        let digits = (position + 1).assumingMemoryBound(to: UInt8.self)
+        Hexadecimal.write(id, letters, to: UnsafeMutableBufferPointer(start: digits, count: 36))
+        position.storeBytes(of: UInt8(ascii: "\""), toByteOffset: 37, as: UInt8.self)
     }
 
     @inline(__always)
@@ -84,8 +87,38 @@ package struct ByteWriter: ~Copyable {
 
     @inline(__always)
     private mutating func take(_ length: Int) -> UnsafeMutableRawPointer {
-        precondition(length <= capacity - count, "the write exceeds the capacity")
+        if length > capacity - count { grow(for: length) }
         defer { count += length }
         return start + count
+    }
+
+    @inline(never)
+    private mutating func grow(for length: Int) {
+        let size = 2 * (capacity + length)
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
+        larger.copyMemory(from: start, byteCount: count)
+        if isOwner { start.deallocate() }
+        (start, capacity, isOwner) = (larger, size, true)
+    }
+}
+
+extension Int64 {
+    /// Calls `use` with the decimal digits.
+    @inline(__always)
+    package func withDecimalDigits(_ use: (UnsafeBufferPointer<UInt8>) -> Void) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var rest = magnitude
+            var position = digits.count
+            repeat {
+                position -= 1
+                digits[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            if self < 0 {
+                position -= 1
+                digits[position] = UInt8(ascii: "-")
+            }
+            use(UnsafeBufferPointer(rebasing: digits[position...]))
+        }
     }
 }

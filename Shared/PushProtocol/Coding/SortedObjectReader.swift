@@ -1,7 +1,7 @@
 /// Reads the members of a canonical JSON object in sorted order.
 ///
 /// Each requested member usually starts at the current position, so finding it takes one comparison. Members that are
-/// not requested are skipped. Objects with unsorted or duplicate keys throw ``JSONReader/NotCanonical``.
+/// not requested are skipped. Objects with unsorted or duplicate keys throw ``JSONReader/Unreadable``.
 struct SortedObjectReader {
     /// The byte before the next member.
     private var separator = UInt8(ascii: "{")
@@ -9,15 +9,14 @@ struct SortedObjectReader {
     private var lastName: Range<Int>?
 
     /// Enters the next object.
-    init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) { try scan.enterContainer() }
+    init(_ scan: inout JSONReader) throws(JSONReader.Unreadable) { try scan.enterContainer() }
 
     /// Moves to the value of the member `name`, given with its quotes and colon. Returns `false` if the object does
     /// not have it.
     // Inlined, `name` becomes one or two integer constants. `@inline(__always)` kept a call, at 70 to 100
     // instructions a name.
     @_transparent
-    mutating func find(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) -> Bool
-    {
+    mutating func find(_ name: StaticString, _ scan: inout JSONReader) throws(JSONReader.Unreadable) -> Bool {
         guard scan.isNext(separator) else { return false }
         let start = scan.position + 1
         let count = name.utf8CodeUnitCount
@@ -28,11 +27,11 @@ struct SortedObjectReader {
         guard here <= wanted else { return false }
         guard here == wanted, count <= 8 || scan.matches(name, at: start) else { return try search(name, &scan) }
         recordName(start + 1..<start + count - 2)
-        scan.jump(to: start + count)
+        scan.position = start + count
         return true
     }
 
-    /// The first bytes of a quoted name, as ``CanonicalJSONReader/number(at:_:)`` returns them. A quoted name has at
+    /// The first bytes of a quoted name, as ``JSONReader/number(at:_:)`` returns them. A quoted name has at
     /// least 4 bytes.
     @inline(__always)
     private static func number(_ name: StaticString) -> UInt64 {
@@ -48,26 +47,25 @@ struct SortedObjectReader {
 
     /// Moves to the value of a member that every message has.
     @_transparent
-    mutating func require(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
-        guard try find(name, &scan) else { throw JSONReader.NotCanonical() }
+    mutating func require(_ name: StaticString, _ scan: inout JSONReader) throws(JSONReader.Unreadable) {
+        guard try find(name, &scan) else { throw JSONReader.Unreadable(missing: name) }
     }
 
     /// Throws if the object has the member `name`.
-    mutating func requireAbsent(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical)
-    {
-        guard try !find(name, &scan) else { throw JSONReader.NotCanonical() }
+    mutating func requireAbsent(_ name: StaticString, _ scan: inout JSONReader) throws(JSONReader.Unreadable) {
+        guard try !find(name, &scan) else { throw JSONReader.Unreadable() }
     }
 
     /// Finds `name` when the next member is another one.
     @inline(never)
     private mutating func search(
-        _ name: StaticString, _ scan: inout CanonicalJSONReader
-    ) throws(JSONReader.NotCanonical) -> Bool {
+        _ name: StaticString, _ scan: inout JSONReader
+    ) throws(JSONReader.Unreadable) -> Bool {
         let wanted = UnsafeBufferPointer(start: name.utf8Start + 1, count: name.utf8CodeUnitCount - 3)
         while scan.isNext(separator), !scan.matches("{}", at: scan.position) {
             var ahead = scan
-            ahead.jump(to: scan.position + 1)
-            let found = try ahead.name()
+            ahead.position += 1
+            let found = try ahead.canonicalName()
             guard !wanted.lexicographicallyPrecedes(ahead.bytes[found]) else { return false }
             try checkOrder(found, ahead)
             scan = ahead
@@ -80,33 +78,33 @@ struct SortedObjectReader {
     /// Reads `type` and `version` after the trace, and leaves the object. `type` is given with its quotes.
     @inline(__always)
     mutating func end(
-        _ scan: inout CanonicalJSONReader, ofType type: StaticString, upToVersion version: Int
-    ) throws(JSONReader.NotCanonical) {
+        _ scan: inout JSONReader, ofType type: StaticString, upToVersion version: Int
+    ) throws(JSONReader.Unreadable) {
         try require(#""type":"#, &scan)
         try scan.literal(type)
         try require(#""version":"#, &scan)
-        guard (1...Int64(version)).contains(try scan.integer()) else { throw JSONReader.NotCanonical() }
+        guard (1...Int64(version)).contains(try scan.integer()) else { throw JSONReader.Unreadable() }
         try end(&scan)
     }
 
     /// Leaves the object, skipping its remaining members.
-    mutating func end(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
+    mutating func end(_ scan: inout JSONReader) throws(JSONReader.Unreadable) {
         if separator == UInt8(ascii: "{"), scan.matches("{}", at: scan.position) {
-            scan.jump(to: scan.position + 1)
+            scan.position += 1
             separator = UInt8(ascii: ",")
         }
         while scan.isNext(separator) {
-            scan.jump(to: scan.position + 1)
-            try checkOrder(try scan.name(), scan)
+            scan.position += 1
+            try checkOrder(try scan.canonicalName(), scan)
             _ = try scan.value()
         }
-        guard separator == UInt8(ascii: ",") else { throw JSONReader.NotCanonical() }
+        guard separator == UInt8(ascii: ",") else { throw JSONReader.Unreadable() }
         try scan.expect(UInt8(ascii: "}"))
         scan.leaveContainer()
     }
 
-    private mutating func checkOrder(_ name: Range<Int>, _ scan: CanonicalJSONReader) throws(JSONReader.NotCanonical) {
-        if let lastName, !scan.isBefore(lastName, name) { throw JSONReader.NotCanonical() }
+    private mutating func checkOrder(_ name: Range<Int>, _ scan: JSONReader) throws(JSONReader.Unreadable) {
+        if let lastName, !scan.isBefore(lastName, name) { throw JSONReader.Unreadable() }
         recordName(name)
     }
 

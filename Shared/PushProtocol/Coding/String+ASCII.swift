@@ -10,12 +10,6 @@ extension String {
         }
     }
 
-    /// Whether the string can be written between JSON quotes unchanged.
-    package var needsNoJSONEscaping: Bool {
-        var text = self
-        return text.withUTF8 { UnescapedRun(in: $0, from: 0).end == $0.count }
-    }
-
     /// The string in lower case. Requires ASCII; returns the same string when it is already in lower case.
     package var lowercasedASCII: String {
         var text = self

@@ -40,15 +40,15 @@ struct UnescapedRun {
         return (isQuote | isBackslash | isControl) & highBits
     }
 
-    private static func isStop(_ byte: UInt8) -> Bool {
+    static func isStop(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20
     }
 
     /// The run's `bytes` as a string.
-    func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONReader.NotCanonical) -> String {
+    func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONReader.Unreadable) -> String {
         // Decoding ASCII costs a tenth of validating UTF-8.
         if isASCII { return String(decoding: bytes, as: UTF8.self) }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw JSONReader.NotCanonical() }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw JSONReader.Unreadable() }
         return text
     }
 }

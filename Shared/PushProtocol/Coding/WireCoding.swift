@@ -6,6 +6,8 @@ package enum WireCoding {
     package static let maximumBodySize = 256 * 1024
     /// The maximum nesting of arrays and objects.
     package static let maximumDepth = 32
+    /// The maximum nesting of stored documents, that of `JSONDecoder`.
+    private static let maximumStoredDepth = 512
     /// The maximum size of an AMQP short string: message id, correlation id, type, routing key (AMQP 0-9-1 §4.2.5.3).
     package static let maximumShortString = 255
 
@@ -16,12 +18,12 @@ package enum WireCoding {
         try parse(type, body, maximumSize)
     }
 
-    /// Decodes any JSON value, with ``JSONReader`` where possible.
+    /// Decodes any JSON value.
     package static func decode(
         _ type: JSONValue.Type, from body: [UInt8], maximumSize: Int = maximumBodySize
     ) throws(WireError) -> JSONValue {
-        if body.count <= maximumSize, let value = JSONValue.fastDecoded(body) { return value }
-        return try parse(type, body, maximumSize)
+        guard body.count <= maximumSize else { throw .tooLarge(bytes: body.count, limit: maximumSize) }
+        return try value(body, maximumDepth: maximumDepth)
     }
 
     /// Decodes a document that this project stored. Does not limit size or nesting: both were limited on input, and
@@ -34,32 +36,40 @@ package enum WireCoding {
 
     /// Decodes any stored JSON value.
     package static func decodeStored(_ type: JSONValue.Type, from text: String) throws(WireError) -> JSONValue {
-        let body = Array(text.utf8)
-        if let value = JSONValue.fastDecoded(body) { return value }
-        return try decodeUnlimited(type, body)
+        try value(Array(text.utf8), maximumDepth: maximumStoredDepth)
     }
 
     /// The string value of the member `name`; `nil` where it is absent, not a string, or `body` is not JSON. Used for
     /// responses of which only this value matters.
-    package static func text(of name: StaticString, in body: [UInt8]) -> String? {
-        let found = body.withUnsafeBufferPointer { bytes -> String?? in
-            var reader = JSONReader(bytes)
+    package static func text(of name: String, in body: [UInt8]) -> String? {
+        JSONReader.read(body) { (reader) throws(JSONReader.Unreadable) in
             var text: String?
-            var seen = DuplicateKeyGuard()
-            do throws(JSONReader.NotCanonical) {
-                try reader.object { (reader, key) throws(JSONReader.NotCanonical) in
-                    guard name ~= key else { return try reader.skip(key) }
-                    try seen.mark(0)
-                    text = try reader.string()
+            var isFound = false
+            try reader.members { (reader, member) throws(JSONReader.Unreadable) in
+                // The first of duplicate members counts.
+                if !isFound, member == name {
+                    isFound = true
+                    if try reader.peek() == UInt8(ascii: "\"") {
+                        text = try reader.string()
+                        return
+                    }
                 }
-                try reader.end()
-                return .some(text)
-            } catch {
-                return nil
+                _ = try reader.value()
             }
+            return text
+        } ?? nil
+    }
+
+    private static func value(_ body: [UInt8], maximumDepth: Int) throws(WireError) -> JSONValue {
+        if let value = JSONReader.read(
+            body, maximumDepth: maximumDepth,
+            { (reader) throws(JSONReader.Unreadable) in try reader.value() })
+        {
+            return value
         }
-        // An unreadable body counts as a body without the member.
-        return found ?? (try? decode(JSONValue.self, from: body))?.object?["\(name)"]?.string
+        // `JSONDecoder` words the error. It accepts a trailing comma.
+        try JSONInputCheck.check(body, maximumDepth: maximumDepth)
+        return try decodeUnlimited(JSONValue.self, body)
     }
 
     private static func parse<Message: Decodable>(
@@ -75,6 +85,8 @@ package enum WireCoding {
     ) throws(WireError) -> Message {
         do {
             return try JSONDecoder().decode(type, from: Data(body))
+        } catch let error as WireError {
+            throw error
         } catch let error as DecodingError {
             throw WireError(error)
         } catch {

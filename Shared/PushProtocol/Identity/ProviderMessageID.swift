@@ -36,14 +36,3 @@ package struct ProviderMessageID: Hashable, Sendable {
 extension ProviderMessageID: ExpressibleByStringLiteral {
     package init(stringLiteral text: String) { self.init(text) }
 }
-
-extension ProviderMessageID: Codable {
-    package init(from decoder: any Decoder) throws {
-        self.init(try decoder.singleValueContainer().decode(String.self))
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
-}

@@ -2,7 +2,7 @@
 ///
 /// Two users may collide and then count as one. Encoded as an integer from 0 to 2^53 - 1, which every JSON parser
 /// represents exactly.
-package struct UserHash: RawRepresentable, Codable, Hashable, Sendable {
+package struct UserHash: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int64
 
     package init(rawValue: Int64) { self.rawValue = rawValue }

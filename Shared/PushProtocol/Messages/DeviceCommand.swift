@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// A command to the registry. Exchange `devices`, routing key `command.<verb>.<app>`, or `command.<verb>` for
 /// publishers with access to all apps.
-package struct DeviceCommand: WireMessage, Hashable {
+package struct DeviceCommand: WireMessage, Codable, Hashable {
     package static let messageType = "heliograph.device-command"
     package static let messageVersion = 1
 

@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// A change to a registration, or to all of a user's. Exchange `devices`, routing key `event.<change>`. Contains no
 /// token. Published at least once, in order for each device; a duplicate has the same id.
-package struct DeviceEvent: WireMessage, Hashable {
+package struct DeviceEvent: WireMessage, Codable, Hashable {
     package static let messageType = "heliograph.device-event"
     package static let messageVersion = 1
 

@@ -4,13 +4,13 @@ extension EncodedContent {
         in source: UnsafeBufferPointer<UInt8>, _ see: (_ name: Range<Int>, _ value: Range<Int>) -> Void
     ) {
         guard !members.data.isAbsent, members.data.count > 2 else { return }
-        var scan = CanonicalJSONReader(source, from: members.data.range.lowerBound, depth: 0)
-        do throws(JSONReader.NotCanonical) {
+        var scan = JSONReader(source, from: members.data.range.lowerBound)
+        do throws(JSONReader.Unreadable) {
             try scan.open(UInt8(ascii: "{"))
             repeat {
-                let name = try scan.name()
-                see(name, try scan.value())
-            } while scan.tryConsume(UInt8(ascii: ","))
+                let name = try scan.canonicalName()
+                see(name, try scan.canonicalValue())
+            } while scan.consumeNext(UInt8(ascii: ","))
         } catch {
             preconditionFailure("the scanned data is an object")
         }

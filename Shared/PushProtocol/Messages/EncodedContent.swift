@@ -1,6 +1,6 @@
 /// A content left encoded, with the ranges of its members. Senders copy most members unchanged.
 ///
-/// Supports contents in canonical form (``CanonicalJSONReader``) without overrides.
+/// Supports contents in canonical form, without overrides.
 package final class EncodedContent: Sendable {
     /// The copied members: strings, except `data`, which is an object.
     package struct Members: Sendable {
@@ -46,7 +46,7 @@ package final class EncodedContent: Sendable {
     package let deepLinkOffset: Int
 
     /// Scans the object at the reader's position in `message`.
-    init(_ scan: inout CanonicalJSONReader, in message: [UInt8]) throws(JSONReader.NotCanonical) {
+    init(_ scan: inout JSONReader, in message: [UInt8]) throws(JSONReader.Unreadable) {
         var found = Members()
         let start = scan.position
         var members = try SortedObjectReader(&scan)
@@ -85,11 +85,11 @@ package final class EncodedContent: Sendable {
 
         init() {}
 
-        init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
+        init(_ scan: inout JSONReader) throws(JSONReader.Unreadable) {
             guard try !scan.consumeNull() else { return }
             var (isReserved, deepLinkOffset) = (false, 0)
             let (start, names) = (scan.position, scan)
-            try scan.members { (name) throws(JSONReader.NotCanonical) in
+            try scan.canonicalMembers { (name) throws(JSONReader.Unreadable) in
                 if names.isText("aps", in: name) || names.isText("deep_link", in: name) { isReserved = true }
                 if deepLinkOffset == 0, !names.isBefore(name, "deep_link") { deepLinkOffset = name.lowerBound - 1 }
             }
@@ -101,10 +101,11 @@ package final class EncodedContent: Sendable {
 
     /// The decoded content.
     package var content: Content {
-        guard let content = withBytes({ Content.fastDecoded(UnsafeBufferPointer(rebasing: $0[whole])) }) else {
-            preconditionFailure("the scanned content is valid")
+        withBytes { bytes in
+            var reader = JSONReader(bytes, from: whole.lowerBound)
+            guard let content = try? Content(&reader) else { preconditionFailure("the scanned content is valid") }
+            return content
         }
-        return content
     }
 
     /// Calls `read` with the bytes that the ranges refer to.
@@ -113,15 +114,15 @@ package final class EncodedContent: Sendable {
 
 extension EncodedContent.FieldRange {
     /// Reads a string, or `null`.
-    fileprivate init(text scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
-        self = try scan.consumeNull() ? .none : EncodedContent.FieldRange(try scan.string())
+    fileprivate init(text scan: inout JSONReader) throws(JSONReader.Unreadable) {
+        self = try scan.consumeNull() ? .none : EncodedContent.FieldRange(try scan.canonicalString())
     }
 }
 
 extension EncodedContent.Members {
     fileprivate mutating func readInterruptionLevel(
-        _ scan: inout CanonicalJSONReader
-    ) throws(JSONReader.NotCanonical) -> InterruptionLevel? {
+        _ scan: inout JSONReader
+    ) throws(JSONReader.Unreadable) -> InterruptionLevel? {
         let start = scan.position
         guard let level = try scan.optionalEnumValue(InterruptionLevel.self) else { return nil }
         interruptionLevel = EncodedContent.FieldRange(start..<scan.position)

@@ -1,48 +1,53 @@
 import FoundationEssentials
 
 extension Notification {
-    /// Decodes a notification to recipients without `JSONDecoder`; see ``SortedObjectReader``. Returns `nil` for
-    /// audiences, broadcasts and scopes.
-    package static func fastDecoded(_ body: [UInt8]) -> Self? {
-        CanonicalJSONReader.read(body) { (scan) throws(JSONReader.NotCanonical) in try Notification(&scan) }
+    /// Decodes a notification: to recipients in canonical form without `JSONDecoder`, which reads all others.
+    package static func decode(wireBody body: [UInt8]) throws(WireError) -> Self {
+        if body.count <= WireCoding.maximumBodySize, let notification = canonical(body) { return notification }
+        return try decodeWithCodable(body)
     }
 
-    private init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
-        var members = try SortedObjectReader(&scan)
-        try members.require(#""app":"#, &scan)
-        guard let app = AppID(rawValue: try scan.text()) else { throw JSONReader.NotCanonical() }
-        try members.requireAbsent(#""audience":"#, &scan)
-        try members.requireAbsent(#""broadcast":"#, &scan)
-        try members.require(#""content":"#, &scan)
-        let content = try scan.withJSONReader { (reader) throws(JSONReader.NotCanonical) in try Content(&reader) }
+    /// Returns `nil` for audiences, broadcasts and scopes, and for other forms of JSON.
+    static func canonical(_ body: [UInt8]) -> Self? {
+        JSONReader.read(body) { (reader) throws(JSONReader.Unreadable) in try Notification(&reader) }
+    }
+
+    private init(_ reader: inout JSONReader) throws(JSONReader.Unreadable) {
+        var members = try SortedObjectReader(&reader)
+        try members.require(#""app":"#, &reader)
+        let app = try reader.validated(AppID.self)
+        try members.requireAbsent(#""audience":"#, &reader)
+        try members.requireAbsent(#""broadcast":"#, &reader)
+        try members.require(#""content":"#, &reader)
+        let content = try Content(&reader)
         let delivery: DeliveryPolicy? =
-            try members.find(#""delivery":"#, &scan) ? try scan.optionalEnumValue(DeliveryPolicy.self) : nil
-        let expiresAt = try members.find(#""expiresAt":"#, &scan) ? try scan.optionalInteger() : nil
-        try members.require(#""lane":"#, &scan)
-        let lane = try scan.enumValue(Lane.self)
-        try members.require(#""recipients":"#, &scan)
-        let recipients = try scan.elements { (scan) throws(JSONReader.NotCanonical) in try Recipient(&scan) }
-        try members.require(#""rule":"#, &scan)
-        let rule = try scan.text()
-        try members.requireAbsent(#""scope":"#, &scan)
-        try members.require(#""trace":"#, &scan)
-        let trace = try Trace(&scan)
-        try members.end(&scan, ofType: #""heliograph.notification""#, upToVersion: Self.messageVersion)
+            try members.find(#""delivery":"#, &reader) ? try reader.optionalEnumValue(DeliveryPolicy.self) : nil
+        let expiresAt = try members.find(#""expiresAt":"#, &reader) ? try reader.optionalTimestamp() : nil
+        try members.require(#""lane":"#, &reader)
+        let lane = try reader.enumValue(Lane.self)
+        try members.require(#""recipients":"#, &reader)
+        let recipients = try reader.elements { (reader) throws(JSONReader.Unreadable) in try Recipient(&reader) }
+        try members.require(#""rule":"#, &reader)
+        let rule = try reader.string()
+        try members.requireAbsent(#""scope":"#, &reader)
+        try members.require(#""trace":"#, &reader)
+        let trace = try Trace(&reader)
+        try members.end(&reader, ofType: #""heliograph.notification""#, upToVersion: Self.messageVersion)
         self.init(
             trace: trace, app: app, rule: rule, lane: lane, content: content,
-            expiresAt: expiresAt.map(Timestamp.init(milliseconds:)), delivery: delivery, recipients: recipients)
+            expiresAt: expiresAt, delivery: delivery, recipients: recipients)
     }
 }
 
 extension Notification.Recipient {
-    fileprivate init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
-        var members = try SortedObjectReader(&scan)
-        let badge = try members.find(#""badge":"#, &scan) ? try scan.optionalInteger() : nil
-        try members.require(#""notification":"#, &scan)
-        let notification = try scan.uuid()
-        try members.require(#""user":"#, &scan)
-        guard let user = UserID(rawValue: try scan.text()) else { throw JSONReader.NotCanonical() }
-        try members.end(&scan)
+    fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unreadable) {
+        var members = try SortedObjectReader(&reader)
+        let badge = try members.find(#""badge":"#, &reader) ? try reader.optionalInteger() : nil
+        try members.require(#""notification":"#, &reader)
+        let notification = try reader.uuid()
+        try members.require(#""user":"#, &reader)
+        let user = try reader.validated(UserID.self)
+        try members.end(&reader)
         self.init(user: user, notification: notification, badge: badge.map(Int.init))
     }
 }

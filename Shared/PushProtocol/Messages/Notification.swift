@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// A decision of rules to notify users of one app, an audience or a broadcast. Exchange `notifications`, routing key
 /// `<lane>.<app>`. The registry resolves users to devices.
-package struct Notification: WireMessage, Hashable {
+package struct Notification: WireMessage, Codable, Hashable {
     package static let messageType = "heliograph.notification"
     package static let messageVersion = 1
     /// The maximum number of recipients in one message.

@@ -3,7 +3,7 @@ package import FoundationEssentials
 /// Revoked notifications, which senders must not send. Exchange `notifications`, routing key `revoked.<app>`. Every
 /// sender process reads it from the stream ``StreamName/senderRevocations``. Published at least once; duplicates are
 /// harmless.
-package struct NotificationRevocation: WireMessage, Hashable {
+package struct NotificationRevocation: WireMessage, Codable, Hashable {
     package static let messageType = "heliograph.notification-revocation"
     package static let messageVersion = 1
     /// The maximum number of notifications in one message.

@@ -1,153 +1,139 @@
 import FoundationEssentials
 
 extension Outcomes {
-    /// Encodes without `JSONEncoder`, to the same bytes. Returns `nil` for messages with `routeHealth`, which are
-    /// rare.
-    package func fastEncoded() -> [UInt8]? {
-        guard routeHealth == nil else { return nil }
-        if AcceptedTable.canRepresent(outcomes) { return fastEncodedTable() }
-        var json = JSONByteWriter(capacity: 320 + 280 * outcomes.count)
-        json.raw(#"{"app":"#)
-        json.string(app.rawValue)
-        if let environment {
-            json.raw(#","environment":"#)
-            json.string(environment.rawValue)
-        }
-        json.raw(#","lane":"#)
-        json.string(lane.rawValue)
-        json.raw(#","origin":"#)
-        json.string(origin.rawValue)
-        json.raw(#","outcomes":["#)
-        var isFirst = true
-        for outcome in outcomes {
-            if !isFirst { json.raw(",") }
-            isFirst = false
-            outcome.write(to: &json)
-        }
-        json.raw(#"],"trace":"#)
-        trace.write(to: &json)
-        json.raw(#","type":"heliograph.outcomes","version":"#)
-        json.integer(Int64(Self.messageVersion))
-        json.raw("}")
-        return json.bytes
-    }
-}
-
-extension Outcomes {
-    /// Encodes the table form. Returns `nil` when a string needs escaping.
-    private func fastEncodedTable() -> [UInt8]? {
-        guard trace.needsNoEscaping else { return nil }
-        var limit = 512 + app.rawValue.utf8.count + trace.byteCount
-        var isNamed = false
-        for position in outcomes.indices {
-            // The maximum size of a row, without a message id that is not a UUID.
-            limit += 3 * 39
-            guard let name = outcomes[position].providerMessageID else { continue }
-            isNamed = true
-            // A UUID needs no escaping.
-            guard name.id == nil else { continue }
-            guard name.text.needsNoJSONEscaping else { return nil }
-            limit += name.text.utf8.count
-        }
-        return ByteWriter.bytes(atMost: limit) { json in
-            json.put(#"{"accepted":{"at":"#)
-            json.put(outcomes[0].at.milliseconds)
-            outcomes.withUnsafeBufferPointer { outcomes in
-                json.put(#","devices":"#)
-                json.list(of: outcomes.count) { json, row in
-                    if let device = outcomes[row].device { json.put(quoted: device, .upper) }
-                }
-                if isNamed {
-                    json.put(#","ids":"#)
-                    json.list(of: outcomes.count) { json, row in json.put(outcomes[row].providerMessageID) }
-                }
-                json.put(#","notifications":"#)
-                json.column(of: outcomes.count, { outcomes[$0].notification }) { json, id in
-                    json.put(quoted: id, .upper)
-                }
+    package func wireBody() throws(WireError) -> [UInt8] {
+        let isTable = fitsTable
+        let size = 512 + trace.byteCount + outcomes.count * (isTable ? 3 * 39 : 280)
+        return ByteWriter.bytes(expected: size) { json in
+            if isTable {
+                json.put(#"{"accepted":"#)
+                outcomes.withUnsafeBufferPointer { json.put(tableOf: $0) }
+                json.member(#","app":"#, app.rawValue)
+            } else {
+                json.member(#"{"app":"#, app.rawValue)
             }
-            json.put(#"},"app":"#)
-            json.put(quoted: app.rawValue)
-            if let environment {
-                json.put(#","environment":"#)
-                json.put(quoted: environment.rawValue)
+            if let environment { json.member(#","environment":"#, environment.rawValue) }
+            json.member(#","lane":"#, lane.rawValue)
+            json.member(#","origin":"#, origin.rawValue)
+            if !isTable {
+                json.put(#","outcomes":"#)
+                json.list(of: outcomes.count) { json, row in outcomes[row].write(to: &json) }
             }
-            json.put(#","lane":"#)
-            json.put(quoted: lane.rawValue)
-            json.put(#","origin":"#)
-            json.put(quoted: origin.rawValue)
-            json.put(",")
+            routeHealth?.write(to: &json)
+            json.put(#","trace":"#)
             trace.write(to: &json)
             json.put(#","type":"heliograph.outcomes","version":"#)
             json.put(Int64(Self.messageVersion))
             json.put("}")
         }
     }
+
+    /// Whether the table can represent the outcomes: acceptances with a device, one common time and no further
+    /// members. Nearly every outcome is one. Accesses them by index, because copying an outcome is expensive.
+    private var fitsTable: Bool {
+        guard let at = outcomes.first?.at else { return false }
+        return outcomes.indices.allSatisfy { position in
+            guard case .accepted = outcomes[position].answer else { return false }
+            return outcomes[position].at == at && outcomes[position].device != nil
+                && outcomes[position].registeredAt == nil && outcomes[position].elsewhere == nil
+                && outcomes[position].refusedFID == nil && outcomes[position].owner == nil
+        }
+    }
 }
 
 extension ByteWriter {
-    fileprivate mutating func put(_ name: ProviderMessageID?) {
+    /// Writes the table of acceptances.
+    fileprivate mutating func put(tableOf outcomes: UnsafeBufferPointer<Outcome>) {
+        put(#"{"at":"#)
+        put(outcomes[0].at.milliseconds)
+        put(#","devices":"#)
+        list(of: outcomes.count) { json, row in
+            if let device = outcomes[row].device { json.quoted(device, .upper) }
+        }
+        if outcomes.contains(where: { $0.providerMessageID != nil }) {
+            put(#","ids":"#)
+            list(of: outcomes.count) { json, row in json.put(outcomes[row].providerMessageID) }
+        }
+        put(#","notifications":"#)
+        column(of: outcomes.count, { outcomes[$0].notification }) { json, id in json.quoted(id, .upper) }
+        put("}")
+    }
+
+    private mutating func put(_ name: ProviderMessageID?) {
         guard let name else { return put("null") }
-        if let id = name.id { put(quoted: id, .lower) } else { put(quoted: name.text) }
+        if let id = name.id { quoted(id, .lower) } else { string(name.text) }
+    }
+
+    /// Writes the name of a member, given with its quotes and colon, and a time.
+    fileprivate mutating func member(_ name: StaticString, _ time: Timestamp) {
+        put(name)
+        put(time.milliseconds)
     }
 }
 
 extension Outcome {
-    fileprivate func write(to json: inout JSONByteWriter) {
-        json.raw(#"{"answer":"#)
+    /// The provider's id for an accepted message.
+    fileprivate var providerMessageID: ProviderMessageID? { if case .accepted(let id) = answer { id } else { nil } }
+
+    fileprivate func write(to json: inout ByteWriter) {
+        json.put(#"{"answer":"#)
         answer.write(to: &json)
-        json.raw(#","at":"#)
-        json.integer(at.milliseconds)
+        json.member(#","at":"#, at)
         if let device {
-            json.raw(#","device":"#)
-            json.uuid(device)
+            json.put(#","device":"#)
+            json.quoted(device, .upper)
         }
-        if let elsewhere {
-            json.raw(#","elsewhere":"#)
-            json.string(elsewhere.rawValue)
-        }
-        json.raw(#","notification":"#)
-        json.uuid(notification)
+        if let elsewhere { json.member(#","elsewhere":"#, elsewhere.rawValue) }
+        json.put(#","notification":"#)
+        json.quoted(notification, .upper)
         if let owner {
-            json.raw(#","owner":"#)
-            json.integer(owner.rawValue)
+            json.put(#","owner":"#)
+            json.put(owner.rawValue)
         }
         if let refusedFID { json.member(#","refusedFID":"#, refusedFID) }
-        if let registeredAt {
-            json.raw(#","registeredAt":"#)
-            json.integer(registeredAt.milliseconds)
-        }
-        json.raw("}")
+        if let registeredAt { json.member(#","registeredAt":"#, registeredAt) }
+        json.put("}")
     }
 }
 
 extension Outcome.Answer {
-    fileprivate func write(to json: inout JSONByteWriter) {
-        json.raw(#"{"disposition":"#)
-        json.string(disposition.rawValue)
+    fileprivate func write(to json: inout ByteWriter) {
+        json.member(#"{"disposition":"#, disposition.rawValue)
         switch self {
         case .accepted(let id):
             if let id { json.member(#","id":"#, id.text) }
         case .unregistered(let since, let reason):
             json.member(#","reason":"#, reason)
-            if let since {
-                json.raw(#","since":"#)
-                json.integer(since.milliseconds)
-            }
+            if let since { json.member(#","since":"#, since) }
         case .rejected(let reason, let suspectToken):
             json.member(#","reason":"#, reason)
-            if suspectToken { json.raw(#","suspectToken":true"#) }
+            if suspectToken { json.put(#","suspectToken":true"#) }
         case .throttled(let reason), .misconfigured(let reason), .skipped(let reason), .unknown(let reason):
             json.member(#","reason":"#, reason)
         case .expired: break
         }
-        json.raw("}")
+        json.put("}")
     }
 }
 
-extension JSONByteWriter {
-    mutating func member(_ name: StaticString, _ value: String) {
-        raw(name)
-        string(value)
+extension RouteHealth {
+    /// Writes the member `pulse`.
+    fileprivate func write(to json: inout ByteWriter) {
+        json.put(#","pulse":{"#)
+        if let acceptedAt {
+            json.member(#""acceptedAt":"#, acceptedAt)
+            json.put(",")
+        }
+        json.put(#""answered":"#)
+        json.put(Int64(answered))
+        json.member(#","minute":"#, minute)
+        json.put(#","sender":"#)
+        json.quoted(sender, .upper)
+        if let badTokenSpike {
+            json.member(#","storm":{"since":"#, badTokenSpike.since)
+            json.member(#","until":"#, badTokenSpike.until)
+            json.put("}")
+        }
+        json.put("}")
     }
 }

@@ -41,7 +41,7 @@ package struct Outcomes: WireMessage, Hashable {
     }
 
     /// The source of an outcome: a provider, through its sender, or the registry.
-    package enum Origin: String, Codable, Hashable, Sendable, CaseIterable {
+    package enum Origin: String, Hashable, Sendable, CaseIterable {
         case apns
         case fcm
         case registry
@@ -56,7 +56,7 @@ package struct Outcomes: WireMessage, Hashable {
 }
 
 /// The outcome of one notification on one device. A provider's rejection is a value, never an error.
-package struct Outcome: Codable, Hashable, Sendable {
+package struct Outcome: Hashable, Sendable {
     package var notification: UUID
     /// The registration; absent when the user has none.
     package var device: UUID?
@@ -112,7 +112,7 @@ package struct Outcome: Codable, Hashable, Sendable {
 
 extension Outcome.Answer {
     /// The second word of the routing key.
-    package enum Disposition: String, Codable, Sendable, CaseIterable, Comparable {
+    package enum Disposition: String, Sendable, CaseIterable, Comparable {
         case accepted, unregistered, rejected, throttled, misconfigured, expired, skipped, unknown
 
         package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
@@ -128,47 +128,6 @@ extension Outcome.Answer {
         case .expired: .expired
         case .skipped: .skipped
         case .unknown: .unknown
-        }
-    }
-}
-
-extension Outcome.Answer: Codable {
-    private enum CodingKeys: String, CodingKey { case disposition, id, since, reason, suspectToken }
-
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        func reason() throws -> String { try container.decode(String.self, forKey: .reason) }
-        switch try container.decode(Disposition.self, forKey: .disposition) {
-        case .accepted: self = .accepted(id: try container.decodeIfPresent(ProviderMessageID.self, forKey: .id))
-        case .unregistered:
-            self = .unregistered(
-                since: try container.decodeIfPresent(Timestamp.self, forKey: .since), reason: try reason())
-        case .rejected:
-            self = .rejected(
-                reason: try reason(),
-                suspectToken: try container.decodeIfPresent(Bool.self, forKey: .suspectToken) ?? false)
-        case .throttled: self = .throttled(reason: try reason())
-        case .misconfigured: self = .misconfigured(reason: try reason())
-        case .expired: self = .expired
-        case .skipped: self = .skipped(reason: try reason())
-        case .unknown: self = .unknown(reason: try reason())
-        }
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(disposition, forKey: .disposition)
-        switch self {
-        case .accepted(let id): try container.encodeIfPresent(id, forKey: .id)
-        case .unregistered(let since, let reason):
-            try container.encodeIfPresent(since, forKey: .since)
-            try container.encode(reason, forKey: .reason)
-        case .rejected(let reason, let suspectToken):
-            try container.encode(reason, forKey: .reason)
-            if suspectToken { try container.encode(true, forKey: .suspectToken) }
-        case .throttled(let reason), .misconfigured(let reason), .skipped(let reason), .unknown(let reason):
-            try container.encode(reason, forKey: .reason)
-        case .expired: break
         }
     }
 }

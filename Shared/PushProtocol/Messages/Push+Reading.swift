@@ -1,103 +1,92 @@
 import FoundationEssentials
 
-extension Push {
-    /// Decodes a push. A specialization of ``WireMessage/decode(wireBody:)``, because decoding dominates a sender's
-    /// cost.
-    package static func decode(wireBody body: [UInt8]) throws(WireError) -> Push {
-        if body.count <= WireCoding.maximumBodySize, let push = fastDecoded(body) { return push }
-        return try decodeWithCodable(wireBody: body)
-    }
-
-    /// Decodes a push without `JSONDecoder`, in the form that ``fastEncoded()`` writes; see ``SortedObjectReader``.
-    /// Returns `nil` for version 1.
-    package static func fastDecoded(_ body: [UInt8]) -> Self? {
-        CanonicalJSONReader.read(body) { (scan) throws(JSONReader.NotCanonical) in try Push(&scan, of: body) }
-    }
-
-    private init(_ scan: inout CanonicalJSONReader, of body: [UInt8]) throws(JSONReader.NotCanonical) {
-        var members = try SortedObjectReader(&scan)
-        try members.require(#""app":"#, &scan)
-        guard let app = AppID(rawValue: try scan.text()) else { throw JSONReader.NotCanonical() }
-        try members.require(#""content":"#, &scan)
-        let content = try PushContent(&scan, of: body)
+extension Push: CanonicalMessage {
+    package init(_ reader: inout JSONReader, of body: [UInt8]) throws(JSONReader.Unreadable) {
+        var members = try SortedObjectReader(&reader)
+        try members.require(#""app":"#, &reader)
+        let app = try reader.validated(AppID.self)
+        try members.require(#""content":"#, &reader)
+        let content = try PushContent(&reader, of: body)
         let delivery: DeliveryPolicy? =
-            try members.find(#""delivery":"#, &scan) ? try scan.optionalEnumValue(DeliveryPolicy.self) : nil
-        try members.require(#""environment":"#, &scan)
-        let environment = try scan.enumValue(ProviderEnvironment.self)
-        let expiresAt = try members.find(#""expiresAt":"#, &scan) ? try scan.optionalInteger() : nil
-        try members.require(#""lane":"#, &scan)
-        let lane = try scan.enumValue(Lane.self)
-        try members.require(#""provider":"#, &scan)
-        let provider = try scan.enumValue(Provider.self)
-        try members.require(#""targets":"#, &scan)
-        let targets = try Target.table(&scan)
-        try members.require(#""trace":"#, &scan)
-        let trace = try Trace(&scan)
-        try members.end(&scan, ofType: #""heliograph.push""#, upToVersion: Self.messageVersion)
+            try members.find(#""delivery":"#, &reader) ? try reader.optionalEnumValue() : nil
+        try members.require(#""environment":"#, &reader)
+        let environment = try reader.enumValue(ProviderEnvironment.self)
+        let expiresAt = try members.find(#""expiresAt":"#, &reader) ? try reader.optionalTimestamp() : nil
+        try members.require(#""lane":"#, &reader)
+        let lane = try reader.enumValue(Lane.self)
+        try members.require(#""provider":"#, &reader)
+        let provider = try reader.enumValue(Provider.self)
+        try members.require(#""targets":"#, &reader)
+        let targets = reader.isNext(UInt8(ascii: "[")) ? try Target.list(&reader) : try Target.table(&reader)
+        try members.require(#""trace":"#, &reader)
+        let trace = try Trace(&reader)
+        try members.end(&reader, ofType: #""heliograph.push""#, upToVersion: Self.messageVersion)
         self.init(
             trace: trace, app: app, provider: provider, environment: environment, lane: lane, content: content,
-            expiresAt: expiresAt.map(Timestamp.init(milliseconds:)), delivery: delivery, targets: targets)
+            expiresAt: expiresAt, delivery: delivery, targets: targets)
     }
 }
 
 extension Push.Target {
-    /// Reads the columns of ``PushTargets`` into targets.
-    fileprivate static func table(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) -> [Push.Target] {
-        var members = try SortedObjectReader(&scan)
+    /// Reads the columns of a table into targets.
+    fileprivate static func table(_ reader: inout JSONReader) throws(JSONReader.Unreadable) -> [Push.Target] {
+        var members = try SortedObjectReader(&reader)
         // These columns precede the one that gives the number of targets.
-        let addresses = try members.find(#""addresses":"#, &scan) ? try scan.passing() : nil
-        let badges = try members.find(#""badges":"#, &scan) ? try scan.passing() : nil
-        try members.require(#""devices":"#, &scan)
-        var targets = try scan.ids(Self.init(of:))
-        if var addresses, try !addresses.consumeNull() {
-            try addresses.column(of: &targets) { (scan) throws(JSONReader.NotCanonical) in
-                try scan.optionalEnumValue(Push.Address.self)
+        let addresses = try members.find(#""addresses":"#, &reader) ? try reader.passing() : nil
+        let badges = try members.find(#""badges":"#, &reader) ? try reader.passing() : nil
+        try members.require(#""devices":"#, &reader)
+        var targets = try reader.ids(Self.init(of:))
+        let next = reader.position
+        if let addresses {
+            reader.position = addresses
+            try reader.optionalColumn(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+                try reader.optionalEnumValue(Push.Address.self)
             } set: {
                 $0.address = $1
             }
         }
-        if var badges, try !badges.consumeNull() {
-            try badges.column(of: &targets) { (scan) throws(JSONReader.NotCanonical) in
-                try scan.optionalInteger()
+        if let badges {
+            reader.position = badges
+            try reader.optionalColumn(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+                try reader.optionalInteger()
             } set: {
                 $0.badge = $1.map(Int.init)
             }
         }
-        if try members.find(#""fallbacks":"#, &scan), try !scan.consumeNull() {
-            try scan.column(of: &targets) { (scan) throws(JSONReader.NotCanonical) in
-                try scan.consumeNull() ? nil : DeviceToken(secret: try scan.text())
+        reader.position = next
+        if try members.find(#""fallbacks":"#, &reader) {
+            try reader.optionalColumn(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+                try reader.optionalString().map(DeviceToken.init(secret:))
             } set: {
                 $0.fallback = $1
             }
         }
-        try members.require(#""notifications":"#, &scan)
-        try scan.column(of: &targets) { (scan) throws(JSONReader.NotCanonical) in
-            try scan.uuid()
+        try members.require(#""notifications":"#, &reader)
+        try reader.column(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+            try reader.uuid()
         } set: {
             $0.notification = $1
         }
-        if try members.find(#""owners":"#, &scan), try !scan.consumeNull() {
-            try scan.column(of: &targets) { (scan) throws(JSONReader.NotCanonical) in
-                try scan.optionalInteger()
+        if try members.find(#""owners":"#, &reader) {
+            try reader.optionalColumn(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+                try reader.optionalInteger()
             } set: {
                 $0.owner = $1.map(UserHash.init(rawValue:))
             }
         }
-        try members.require(#""registeredAt":"#, &scan)
-        try scan.column(of: &targets) { (scan) throws(JSONReader.NotCanonical) in
-            try scan.integer()
+        try members.require(#""registeredAt":"#, &reader)
+        try reader.column(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+            try reader.integer()
         } set: {
             $0.registeredAt = Timestamp(milliseconds: $1)
         }
-        try members.require(#""tokens":"#, &scan)
-        let tokens = try targets.withUnsafeMutableBufferPointer { (targets) throws(JSONReader.NotCanonical) in
-            try scan.rows { (scan, row) throws(JSONReader.NotCanonical) in
-                guard row < targets.count else { throw JSONReader.NotCanonical() }
-                targets[row].token = DeviceToken(secret: try scan.text())
-            }
+        try members.require(#""tokens":"#, &reader)
+        try reader.list(of: &targets) { (reader) throws(JSONReader.Unreadable) in
+            DeviceToken(secret: try reader.string())
+        } set: {
+            $0.token = $1
         }
-        guard tokens == targets.count else { throw JSONReader.NotCanonical() }
-        try members.end(&scan)
+        try members.end(&reader)
         return targets
     }
 
@@ -107,49 +96,57 @@ extension Push.Target {
             device: device, token: DeviceToken(secret: ""), notification: device,
             registeredAt: Timestamp(milliseconds: 0))
     }
+
+    /// Reads the list of version 1.
+    fileprivate static func list(_ reader: inout JSONReader) throws(JSONReader.Unreadable) -> [Push.Target] {
+        try reader.elements { (reader) throws(JSONReader.Unreadable) in
+            var members = try SortedObjectReader(&reader)
+            let address: Push.Address? =
+                try members.find(#""address":"#, &reader) ? try reader.optionalEnumValue() : nil
+            let badge = try members.find(#""badge":"#, &reader) ? try reader.optionalInteger() : nil
+            try members.require(#""device":"#, &reader)
+            let device = try reader.uuid()
+            try members.require(#""notification":"#, &reader)
+            let notification = try reader.uuid()
+            try members.require(#""registeredAt":"#, &reader)
+            let registeredAt = try reader.timestamp()
+            try members.require(#""token":"#, &reader)
+            let token = DeviceToken(secret: try reader.string())
+            try members.end(&reader)
+            return Push.Target(
+                device: device, token: token, address: address, notification: notification, badge: badge.map(Int.init),
+                registeredAt: registeredAt)
+        }
+    }
 }
 
-extension CanonicalJSONReader {
-    /// Skips a value and returns a reader at its start.
-    fileprivate mutating func passing() throws(JSONReader.NotCanonical) -> CanonicalJSONReader {
-        let later = self
-        _ = try value()
-        return later
+extension JSONReader {
+    /// Skips a value and returns its position.
+    fileprivate mutating func passing() throws(Unreadable) -> Int {
+        let start = position
+        _ = try canonicalValue()
+        return start
     }
 
-    /// Reads a ``Column`` into one member of the targets.
+    /// Reads a column that may be `null`.
     @inline(__always)
-    fileprivate mutating func column<Value>(
-        of targets: inout [Push.Target],
-        read: (inout CanonicalJSONReader) throws(JSONReader.NotCanonical) -> Value,
+    fileprivate mutating func optionalColumn<Value>(
+        of targets: inout [Push.Target], read: (inout JSONReader) throws(Unreadable) -> Value,
         set: (inout Push.Target, Value) -> Void
-    ) throws(JSONReader.NotCanonical) {
-        // A buffer avoids the array's uniqueness check in each row.
-        try targets.withUnsafeMutableBufferPointer { (targets) throws(JSONReader.NotCanonical) in
-            var first: Value?
-            let rows = try rows { (scan, row) throws(JSONReader.NotCanonical) in
-                guard row < targets.count else { throw JSONReader.NotCanonical() }
-                let value = try read(&scan)
-                if row == 0 { first = value }
-                set(&targets[row], value)
-            }
-            if rows == targets.count { return }
-            guard rows == 1, let first else { throw JSONReader.NotCanonical() }
-            for row in targets.indices.dropFirst() { set(&targets[row], first) }
-        }
+    ) throws(Unreadable) {
+        if try !consumeNull() { try column(of: &targets, read: read, set: set) }
     }
 }
 
 extension PushContent {
     /// Keeps the content encoded where possible, and decodes it otherwise.
-    fileprivate init(_ scan: inout CanonicalJSONReader, of body: [UInt8]) throws(JSONReader.NotCanonical) {
-        var ahead = scan
-        do throws(JSONReader.NotCanonical) {
+    fileprivate init(_ reader: inout JSONReader, of body: [UInt8]) throws(JSONReader.Unreadable) {
+        var ahead = reader
+        do throws(JSONReader.Unreadable) {
             self = .encoded(try EncodedContent(&ahead, in: body))
-            scan = ahead
+            reader = ahead
         } catch {
-            self.init(
-                try scan.withJSONReader { (reader) throws(JSONReader.NotCanonical) in try Content(&reader) })
+            self.init(try Content(&reader))
         }
     }
 }

@@ -1,39 +1,25 @@
 import FoundationEssentials
 
 extension Push {
-    /// Encodes without `JSONEncoder`, except for the content. Returns `nil` when any other string needs escaping.
-    package func fastEncoded() -> [UInt8]? {
-        guard trace.needsNoEscaping, let content = try? WireCoding.encode(content) else { return nil }
-        var limit = 512 + app.rawValue.utf8.count + trace.byteCount + content.count
-        for target in targets {
-            guard target.token.secret.needsNoJSONEscaping else { return nil }
-            limit += Target.maximumEncodedSize + target.token.secret.utf8.count
-            guard let fallback = target.fallback?.secret else { continue }
-            guard fallback.needsNoJSONEscaping else { return nil }
-            limit += fallback.utf8.count
-        }
-        return ByteWriter.bytes(atMost: limit) { json in
-            json.put(#"{"app":"#)
-            json.put(quoted: app.rawValue)
+    package func wireBody() throws(WireError) -> [UInt8] {
+        let content = try WireCoding.encode(content)
+        var size = 512 + app.rawValue.utf8.count + trace.byteCount + content.count
+        for target in targets { size += target.expectedSize }
+        return ByteWriter.bytes(expected: size) { json in
+            json.member(#"{"app":"#, app.rawValue)
             json.put(#","content":"#)
-            content.withUnsafeBufferPointer { json.put($0) }
-            if let delivery {
-                json.put(#","delivery":"#)
-                json.put(quoted: delivery.rawValue)
-            }
-            json.put(#","environment":"#)
-            json.put(quoted: environment.rawValue)
+            json.put(content)
+            if let delivery { json.member(#","delivery":"#, delivery.rawValue) }
+            json.member(#","environment":"#, environment.rawValue)
             if let expiresAt {
                 json.put(#","expiresAt":"#)
                 json.put(expiresAt.milliseconds)
             }
-            json.put(#","lane":"#)
-            json.put(quoted: lane.rawValue)
-            json.put(#","provider":"#)
-            json.put(quoted: provider.rawValue)
+            json.member(#","lane":"#, lane.rawValue)
+            json.member(#","provider":"#, provider.rawValue)
             json.put(#","targets":{"#)
             targets.withUnsafeBufferPointer { json.put(columnsOf: $0) }
-            json.put("},")
+            json.put(#"},"trace":"#)
             trace.write(to: &json)
             json.put(#","type":"heliograph.push","version":"#)
             json.put(Int64(Self.messageVersion))
@@ -46,16 +32,20 @@ extension Push.Target {
     /// The maximum encoded size of a target without its tokens: two UUIDs, three numbers, an address and four quotes
     /// with a comma.
     package static let maximumEncodedSize = 2 * 39 + 3 * 21 + 15 + 3 + 5
+
+    fileprivate var expectedSize: Int {
+        Self.maximumEncodedSize + token.secret.utf8.count + (fallback?.secret.utf8.count ?? 0)
+    }
 }
 
 extension ByteWriter {
-    /// Writes the columns of ``PushTargets``.
+    /// Writes the columns of the table of targets.
     fileprivate mutating func put(columnsOf targets: UnsafeBufferPointer<Push.Target>) {
         if targets.contains(where: { $0.address != nil }) {
             put(#""addresses":"#)
             column(of: targets.count, { targets[$0].address }) { json, address in
                 guard let address else { return json.put("null") }
-                json.put(quoted: address.rawValue)
+                json.string(address.rawValue)
             }
             put(",")
         }
@@ -68,16 +58,16 @@ extension ByteWriter {
             put(",")
         }
         put(#""devices":"#)
-        list(of: targets.count) { json, row in json.put(quoted: targets[row].device, .upper) }
+        list(of: targets.count) { json, row in json.quoted(targets[row].device, .upper) }
         if targets.contains(where: { $0.fallback != nil }) {
             put(#","fallbacks":"#)
             column(of: targets.count, { targets[$0].fallback }) { json, token in
                 guard let token else { return json.put("null") }
-                json.put(quoted: token.secret)
+                json.string(token.secret)
             }
         }
         put(#","notifications":"#)
-        column(of: targets.count, { targets[$0].notification }) { json, id in json.put(quoted: id, .upper) }
+        column(of: targets.count, { targets[$0].notification }) { json, id in json.quoted(id, .upper) }
         if targets.contains(where: { $0.owner != nil }) {
             put(#","owners":"#)
             column(of: targets.count, { targets[$0].owner }) { json, owner in
@@ -88,6 +78,6 @@ extension ByteWriter {
         put(#","registeredAt":"#)
         column(of: targets.count, { targets[$0].registeredAt }) { json, moment in json.put(moment.milliseconds) }
         put(#","tokens":"#)
-        list(of: targets.count) { json, row in json.put(quoted: targets[row].token.secret) }
+        list(of: targets.count) { json, row in json.string(targets[row].token.secret) }
     }
 }

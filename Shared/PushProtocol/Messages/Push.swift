@@ -79,7 +79,7 @@ package struct Push: WireMessage, Hashable {
     }
 
     /// The kind of a target's `token`, if other than a device's token (ProviderFacts.md §A.11, §B.2).
-    package enum Address: String, Codable, Hashable, Sendable, CaseIterable {
+    package enum Address: String, Hashable, Sendable, CaseIterable {
         /// A Firebase installation ID: one device.
         case fid
         /// All devices subscribed to this topic.
@@ -91,7 +91,7 @@ package struct Push: WireMessage, Hashable {
     }
 
     /// One registration of one user, or a provider-side audience for an ``Address`` of many devices.
-    package struct Target: Decodable, Hashable, Sendable {
+    package struct Target: Hashable, Sendable {
         /// The registration's id. For a channel, topic or condition, an id derived from it.
         package var device: UUID
         package var token: DeviceToken

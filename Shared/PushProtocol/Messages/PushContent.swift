@@ -25,9 +25,3 @@ extension PushContent: Hashable {
 
     func hash(into hasher: inout Hasher) { hasher.combine(content) }
 }
-
-extension PushContent: Codable {
-    init(from decoder: any Decoder) throws { self.init(try Content(from: decoder)) }
-
-    func encode(to encoder: any Encoder) throws { try content.encode(to: encoder) }
-}

@@ -4,7 +4,7 @@ package import FoundationEssentials
 ///
 /// Feedback uses it to weigh evidence: it relates rejected tokens to all answers, and trusts a rejection more while
 /// the provider accepts other tokens.
-package struct RouteHealth: Codable, Hashable, Sendable {
+package struct RouteHealth: Hashable, Sendable {
     /// The sender process, by an id drawn at its start.
     package var sender: UUID
     /// The start of the minute (UTC) that is reported.
@@ -27,14 +27,9 @@ package struct RouteHealth: Codable, Hashable, Sendable {
         self.badTokenSpike = badTokenSpike
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case sender, minute, answered, acceptedAt
-        case badTokenSpike = "storm"
-    }
-
     /// A period in which a sender considers its route misconfigured. Evidence against tokens from this period does
     /// not count. Times are by the sender's clock, as those of its outcomes are.
-    package struct BadTokenSpike: Codable, Hashable, Sendable {
+    package struct BadTokenSpike: Hashable, Sendable {
         /// The start of the interval in which the spike was detected. Does not change while it lasts.
         package var since: Timestamp
         /// The latest time known to be part of the spike.

@@ -1,17 +1,17 @@
 import FoundationEssentials
 
 extension Trace {
-    init(_ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
-        var members = try SortedObjectReader(&scan)
-        try members.require(#""causation":"#, &scan)
-        let causation = try scan.text()
-        try members.require(#""correlation":"#, &scan)
-        let correlation = try scan.text()
-        guard correlation.utf8.count <= WireCoding.maximumShortString else { throw JSONReader.NotCanonical() }
-        try members.require(#""id":"#, &scan)
-        let id = try scan.uuid()
-        let traceparent = try members.find(#""traceparent":"#, &scan) ? try scan.optionalText() : nil
-        try members.end(&scan)
+    init(_ reader: inout JSONReader) throws(JSONReader.Unreadable) {
+        var members = try SortedObjectReader(&reader)
+        try members.require(#""causation":"#, &reader)
+        let causation = try reader.string()
+        try members.require(#""correlation":"#, &reader)
+        let correlation = try reader.string()
+        guard correlation.utf8.count <= WireCoding.maximumShortString else { throw JSONReader.Unreadable() }
+        try members.require(#""id":"#, &reader)
+        let id = try reader.uuid()
+        let traceparent = try members.find(#""traceparent":"#, &reader) ? try reader.optionalString() : nil
+        try members.end(&reader)
         self.init(id: id, correlation: correlation, causation: causation, traceparent: traceparent)
     }
 }

@@ -3,7 +3,8 @@ import PushProtocol
 
 /// Ring buffer of the last outcomes, looked up by push. Pure.
 ///
-/// A sender keeps tens of thousands, so records are small and of one size. Records of the same push, or with
+/// A sender keeps tens of thousands, so records are small and of one size: 50,000 take 5 MB (APNs) or 8 MB (FCM), and a
+/// dictionary with a queue of its keys takes 19 or 23 MB (measured with jemalloc). Records of the same push, or with
 /// colliding hashes, form a chain from the newest to the oldest. A link is a distance in records, which shows that its
 /// record was overwritten.
 struct RecentOutcomeRing {

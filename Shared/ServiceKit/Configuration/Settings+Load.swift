@@ -1,4 +1,3 @@
-import Configuration
 import FoundationEssentials
 import Primitives
 
@@ -19,9 +18,7 @@ extension Settings {
         // A variable takes precedence over a secret file named in the configuration file.
         let secretFiles = lines.secretFiles.filter { variables.values[$0.key] == nil }
             .merging(variables.secretFiles) { _, variable in variable }
-        let reader = ConfigReader(
-            providers: [variables, lines].map { EnvironmentVariablesProvider(environmentVariables: $0.values) })
-        return Settings(keys: .process + keys, reader: reader, secretFiles: secretFiles)
+        return Settings(keys: .process + keys, values: values, secretFiles: secretFiles)
     }
 }
 

@@ -1,18 +1,20 @@
-import Configuration
-
 /// The validated values of a service's ``ConfigurationKey``s. Precedence: environment, the file of `HELIOGRAPH_CONFIG`,
 /// defaults.
 ///
 /// Accessors throw only for an undeclared key, and for a key without value and default.
 package struct Settings: Sendable {
-    private let keys: [String: ConfigurationKey]
-    private let reader: ConfigReader
+    private let names: Set<String>
+    private let values: [String: String]
     /// The files of secrets set as `NAME_FILE`, by the key's name.
     private let secretFiles: [String: String]
 
-    init(keys: [ConfigurationKey], reader: ConfigReader, secretFiles: [String: String]) {
-        self.keys = Dictionary(keys.map { ($0.name, $0) }) { first, _ in first }
-        self.reader = reader
+    /// - Parameters:
+    ///   - keys: the declared keys.
+    ///   - values: the validated values, by the key's name.
+    ///   - secretFiles: the files of secrets, by the key's name.
+    init(keys: [ConfigurationKey], values: [String: String], secretFiles: [String: String]) {
+        names = Set(keys.map(\.name))
+        self.values = values
         self.secretFiles = secretFiles
     }
 
@@ -52,22 +54,11 @@ package struct Settings: Sendable {
     private func optional<Value>(
         _ key: ConfigurationKey, _ parse: (String) -> Value?
     ) throws(ConfigurationError) -> Value? {
-        guard keys[key.name] != nil else {
+        guard names.contains(key.name) else {
             throw ConfigurationError("\(key.name): is not among this service's declared keys")
         }
-        guard let text = value(of: key) else { return nil }
+        guard let text = values[key.name] ?? key.defaultValue else { return nil }
         guard let value = parse(text) else { throw ConfigurationError(SettingValue.problem(with: text, for: key)) }
         return value
-    }
-
-    private func value(of key: ConfigurationKey) -> String? {
-        reader.string(forKey: ConfigKey(key), isSecret: key.isSecret) ?? key.defaultValue
-    }
-}
-
-extension ConfigKey {
-    /// Maps `AMQP_CA_FILE` to swift-configuration's `amqp.ca.file`.
-    init(_ key: ConfigurationKey) {
-        self.init(key.name.lowercased().split(separator: "_").map(String.init))
     }
 }

@@ -1,6 +1,8 @@
 import Foundation
 
-/// Releases file-backed memory pages that were needed only at the start. They count as resident memory until released.
+/// Releases file-backed memory pages that were needed only at the start. They count as resident memory until released:
+/// 35 MB of the simulator at rest (debug build, 51 MB without releasing and 15 MB with it). The bound of the senders'
+/// resident memory (`bench sender`, 60 MB) depends on it.
 enum StartupMemory {
     /// The pauses between releases. Connecting, and the first work of each kind, map about as many pages as starting.
     static let pauses: [Duration] = [.seconds(2), .seconds(5), .seconds(20)]

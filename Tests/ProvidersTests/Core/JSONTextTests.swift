@@ -27,7 +27,7 @@ import TestSupport
 
     private func filled(_ template: JSONTemplate, _ id: UUID, from first: Int = 0) -> String {
         let count = template.count(filledWith: 36)
-        let bytes = ByteWriter.bytes(atMost: count) { template.write(from: first, filledWith: id, to: &$0) }
+        let bytes = ByteWriter.bytes(expected: count) { template.write(from: first, filledWith: id, to: &$0) }
         #expect(bytes.count == count - first)
         return String(decoding: bytes, as: UTF8.self)
     }

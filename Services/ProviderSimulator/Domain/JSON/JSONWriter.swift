@@ -1,8 +1,8 @@
 import PushProtocol
 
-/// Writes objects and arrays in the order of the calls. Adds the commas to `JSONByteWriter`.
-struct JSONWriter {
-    private var output = JSONByteWriter()
+/// Writes objects and arrays in the order of the calls. Adds the commas to `ByteWriter`.
+struct JSONWriter: ~Copyable {
+    private var output = ByteWriter()
     private var needsComma = false
 
     var bytes: [UInt8] { output.bytes }
@@ -29,7 +29,7 @@ struct JSONWriter {
     /// Writes a member's name; the next call writes its value.
     mutating func name(_ name: String) {
         string(name)
-        output.raw(":")
+        output.put(":")
         needsComma = false
     }
 
@@ -38,21 +38,21 @@ struct JSONWriter {
     mutating func value(_ value: JSONValue) { write { $0.value(value) } }
 
     /// Appends existing JSON.
-    mutating func verbatim(_ json: [UInt8]) { write { $0.raw(bytes: json) } }
+    mutating func verbatim(_ json: [UInt8]) { write { $0.put(json) } }
 
-    private mutating func write(_ value: (inout JSONByteWriter) -> Void) {
-        if needsComma { output.raw(",") }
+    private mutating func write(_ value: (inout ByteWriter) -> Void) {
+        if needsComma { output.put(",") }
         value(&output)
         needsComma = true
     }
 
     private mutating func open(_ bracket: StaticString) {
-        write { $0.raw(bracket) }
+        write { $0.put(bracket) }
         needsComma = false
     }
 
     private mutating func close(_ bracket: StaticString) {
-        output.raw(bracket)
+        output.put(bracket)
         needsComma = true
     }
 }
@@ -67,6 +67,6 @@ extension JSONWriter {
     mutating func member(_ name: String, _ value: (some BinaryInteger)?) {
         guard let value else { return }
         self.name(name)
-        write { $0.integer(Int64(value)) }
+        write { $0.put(Int64(value)) }
     }
 }

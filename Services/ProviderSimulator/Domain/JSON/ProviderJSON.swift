@@ -23,7 +23,7 @@ enum ProviderJSON {
 
     private static func read(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, Failure> {
         var reader = JSONReader(bytes, maximumDepth: maximumDepth)
-        do throws(JSONReader.NotCanonical) {
+        do throws(JSONReader.Unreadable) {
             let value = try value(&reader)
             try reader.end()
             return .success(value)
@@ -32,17 +32,17 @@ enum ProviderJSON {
         }
     }
 
-    private static func value(_ reader: inout JSONReader) throws(JSONReader.NotCanonical) -> JSONValue {
+    private static func value(_ reader: inout JSONReader) throws(JSONReader.Unreadable) -> JSONValue {
         switch try reader.peek() {
         case UInt8(ascii: "{"):
             var members: [String: JSONValue] = [:]
-            try reader.members { (reader, name) throws(JSONReader.NotCanonical) in
+            try reader.members { (reader, name) throws(JSONReader.Unreadable) in
                 members[name] = try value(&reader)
             }
             return .object(members)
         case UInt8(ascii: "["):
             var elements: [JSONValue] = []
-            try reader.array { (reader) throws(JSONReader.NotCanonical) in elements.append(try value(&reader)) }
+            try reader.array { (reader) throws(JSONReader.Unreadable) in elements.append(try value(&reader)) }
             return .array(elements)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number(&reader)
         default: return try reader.value()
@@ -50,12 +50,12 @@ enum ProviderJSON {
     }
 
     /// A number with a fraction or an exponent stays a double, even if it is whole.
-    private static func number(_ reader: inout JSONReader) throws(JSONReader.NotCanonical) -> JSONValue {
+    private static func number(_ reader: inout JSONReader) throws(JSONReader.Unreadable) -> JSONValue {
         if let whole = try? reader.integer() { return .int(whole) }
         let text = String(decoding: reader.bytes { "+-.eE0123456789".utf8.contains($0) }, as: UTF8.self)
         guard text.wholeMatch(of: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/) != nil,
             let double = Double(text), double.isFinite
-        else { throw JSONReader.NotCanonical() }
+        else { throw JSONReader.Unreadable() }
         return Int64(text).map(JSONValue.int) ?? .double(double)
     }
 }

@@ -3,7 +3,7 @@ package import PushProtocol
 
 /// The progress of a campaign through one range of its audience. The message is the checkpoint: it is acknowledged
 /// after the pushes of its step and the next cursor are confirmed. Exchange `devices`, routing key `campaign.cursor`.
-package struct CampaignCursor: WireMessage, Hashable {
+package struct CampaignCursor: WireMessage, Codable, Hashable {
     package static let messageType = "heliograph.campaign-cursor"
     package static let messageVersion = 1
 
