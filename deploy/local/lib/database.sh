@@ -127,6 +127,17 @@ database_url() {
   echo "postgresql://$1:$2@$hosts/${3:-heliograph}$options"
 }
 
+# write_receivewal: writes a pg_receivewal command of the server's version. It refuses a newer server.
+write_receivewal() {
+  {
+    echo '#!/bin/bash'
+    printf 'exec'
+    printf ' %q' "${database_system[@]}" "$(postgres_bin)/pg_receivewal"
+    echo ' "$@"'
+  } >"$STATE/pg_receivewal"
+  chmod 755 "$STATE/pg_receivewal"
+}
+
 # administer_database DATABASE SQL...: runs SQL as the cluster's administrator, up to the first error. Uses standard
 # input, because other users of the machine can read process arguments.
 administer_database() {
