@@ -97,8 +97,9 @@ import TestSupport
         }
     }
 
-    /// Returns the path of pg_receivewal, which streams the WAL like a standby.
+    /// Returns the path of pg_receivewal, which streams the WAL like a standby. It must not be older than the server.
     private static func receiveWAL() throws -> String {
+        if let path = ProcessInfo.processInfo.environment["HELIOGRAPH_TEST_RECEIVEWAL"] { return path }
         let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")
         let paths = folders.map { "/usr/lib/postgresql/\($0)/bin/pg_receivewal" }
         return try #require(paths.last { FileManager.default.isExecutableFile(atPath: $0) })

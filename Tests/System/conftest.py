@@ -1,5 +1,6 @@
 """One stack for the whole run, started with deploy/local/up on its own ports and in its own folder."""
 
+import contextlib
 import pathlib
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from local_stack import Stack, eventually  # noqa: E402
 
 
 # Long runs, and last the tests that start further stacks.
-LAST = ["test_provider_faults.py", "test_sender_restarts.py", "test_start_and_stop.py"]
+LAST = ["test_cluster.py", "test_failover.py", "test_provider_faults.py", "test_sender_restarts.py", "test_start_and_stop.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,13 +24,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def free_port_base() -> int:
-    """Returns the first of sixteen consecutive free ports."""
+    """Returns the first of 21 consecutive free ports."""
 
     def free(port: int) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", port)) != 0
 
-    return next(base for base in range(23000, 29000, 20) if all(free(base + offset) for offset in range(16)))
+    return next(base for base in range(23000, 29000, 25) if all(free(base + offset) for offset in range(21)))
 
 
 def demo_is_finished(stack) -> bool:
@@ -66,6 +67,24 @@ def stack(tmp_path_factory):
 @pytest.fixture
 def phones(stack):
     """Registers devices for one test, after clearing the simulator's request log."""
+    return phones_of(stack)
+
+
+@contextlib.contextmanager
+def further_stack(state: pathlib.Path, *options: str):
+    """A second stack without the demo's events, with further options of deploy/local/up."""
+    stack = Stack(state, free_port_base())
+    for name in ("LOCAL_NODES", "LOCAL_STANDBY"):
+        stack.environment.pop(name, None)
+    try:
+        stack.up("--no-demo", *options)
+        yield stack
+    finally:
+        stack.down("--erase")
+
+
+def phones_of(stack):
+    """Registers devices of a stack, after clearing its simulator's request log."""
     stack.forget_requests()
 
     def register(app: str, user: str, token: str, **options):

@@ -14,7 +14,8 @@ struct TopologyCommand: AsyncParsableCommand {
 
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Declare every exchange, queue and binding for the configured apps. Safe to repeat.")
+            abstract: "Declare every exchange, queue and binding for the configured apps. Safe to repeat. "
+                + "In a cluster, run it when all nodes have joined: a queue gets its members when it is declared.")
         @OptionGroup var apps: AppsOption
 
         func run() async throws {
@@ -31,10 +32,24 @@ struct TopologyCommand: AsyncParsableCommand {
             abstract: "Print the exchanges and queues that are missing on the broker; exit code 1 if any is. "
                 + "AMQP cannot read arguments and bindings: `apply` fails on those that differ.")
         @OptionGroup var apps: AppsOption
+        @Option(help: "Also require this number of members of each queue, all running. Needs --queues.")
+        var members: Int?
+        @Option(help: "The output of `\(QueueMembership.listCommand)`: a file, or - for standard input.")
+        var queues: String?
+
+        func validate() throws {
+            guard (members == nil) == (queues == nil), members ?? 1 > 0 else {
+                throw ValidationError("--members NUMBER and --queues FILE belong together; NUMBER is at least 1")
+            }
+        }
 
         func run() async throws {
             let topology = Topology(apps: try apps.load().ids)
-            let problems = try await withBroker { try await topology.verify(using: $0) }
+            var problems = try await withBroker { try await topology.verify(using: $0) }.map { "\($0)" }
+            if let members, let queues {
+                let membership = try QueueMembership(json: PublishCommand.read(queues))
+                problems += membership.problems(of: topology, members: members)
+            }
             for problem in problems { print(problem) }
             guard problems.isEmpty else { throw ExitCode(1) }
             print("the broker has all \(topology.exchanges.count) exchanges and \(topology.queues.count) queues")

@@ -24,9 +24,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
     var role: Role
 
     private var backoff: ReconnectBackoff
-    /// Counts connection attempts; the remainder selects the host.
-    private var tries = 0
-    private var failuresInRow = 0
+    private var rotation = HostRotation()
     private var immediateReconnects = 0
 
     init(
@@ -68,8 +66,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
     /// The reason for the end of the connection; nil when the role finished.
     private mutating func connectAndServe() -> ConnectionLoss? {
         _ = configuration.refresh()
-        let host = configuration.hosts[tries % configuration.hosts.count]
-        tries += 1
+        let host = rotation.next(of: configuration.hosts)
         var close: Frame.Close?
         do throws(AMQPError) {
             var connection = try Connection.open(host, configuration, name: name)
@@ -77,8 +74,8 @@ struct ConnectionLoop<Role: ConnectionRole> {
             watchdog.watch(connection.descriptor)
             defer {
                 watchdog.release()
-                failuresInRow = 0
                 if .now - openedAt > Self.stableAfter {
+                    rotation.wasStable()
                     backoff.reset()
                     immediateReconnects = 0
                 }
@@ -95,7 +92,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
                 throw error
             }
         } catch {
-            failuresInRow += 1
+            rotation.failed()
             return ConnectionLoss(error: error, close: close)
         }
     }
@@ -196,8 +193,8 @@ struct ConnectionLoop<Role: ConnectionRole> {
     private mutating func pauseAfter(_ error: AMQPError) -> Duration {
         // The credentials may have changed during the attempt.
         if configuration.refresh() { return .zero }
-        // Tries every host before the first pause.
-        guard failuresInRow % configuration.hosts.count == 0 else { return .zero }
+        // Tries every host before a pause.
+        guard rotation.needsPause(hosts: configuration.hosts.count) else { return .zero }
         switch error.code {
         case .refused, .tls, .configuration: return backoff.nextAfterRefusal()
         case .unreachable, .connectionClosed, .channelClosed, .connectionLost, .timeout, .protocolViolation, .closed,
@@ -219,7 +216,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
     }
 
     private func report(_ error: AMQPError) {
-        let metadata: Logger.Metadata = ["error": "\(error)", "tries": "\(failuresInRow)"]
+        let metadata: Logger.Metadata = ["error": "\(error)", "tries": "\(rotation.failures)"]
         switch error.code {
         case .refused, .tls, .configuration:
             logger.error("Cannot connect to the broker; check URL, credentials and TLS settings", metadata: metadata)

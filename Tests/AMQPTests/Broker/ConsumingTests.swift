@@ -195,7 +195,8 @@ struct ConsumingTests {
                     return error?.code == .channelClosed(replyCode: 404)
                 }
                 #expect(Array(consumer.waitingQueues.keys) == [queue])
-                #expect(consumer.state == .connected)
+                // The 404 closed the channel; the consumer reconnects for its other subscriptions.
+                try await eventually { consumer.state == .connected }
                 try await RealBroker.administer { try await $0.declareQueue(name: queue) }
                 try await eventually { subscription.state == .active }
                 try await Self.fill(queue, 0..<1)

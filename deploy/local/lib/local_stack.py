@@ -15,6 +15,8 @@ import urllib.request
 
 import pika
 
+import broker_cluster
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
 SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "provider-simulator"]
@@ -25,6 +27,7 @@ class Stack:
 
     def __init__(self, state: pathlib.Path, port_base: int, build: str = "debug"):
         self.state = pathlib.Path(state)
+        self.port_base = port_base
         self.build = build
         self.environment = dict(
             os.environ, LOCAL_STATE=str(self.state), LOCAL_PORT_BASE=str(port_base), LOCAL_BUILD=build
@@ -102,6 +105,14 @@ class Stack:
         )
         return done.stdout.strip()
 
+    def pushctl(self, *arguments: str) -> tuple[int, str]:
+        """Runs pushctl as the administrator, with the addresses of all nodes. Returns its exit code and output."""
+        environment = {**os.environ, **self.env, "AMQP_URL": self.amqp_url}
+        done = subprocess.run(
+            [self.product("pushctl"), *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
     def product(self, name: str) -> pathlib.Path:
         return ROOT / ".build" / self.build / name
 
@@ -115,10 +126,17 @@ class Stack:
 
     # The bus
 
+    @property
+    def amqp_url(self) -> str:
+        """The administrator's URL with the addresses of all nodes, as services get it."""
+        urls = self.env["AMQP_NODE_URLS"].split()
+        hosts = ",".join(url.rpartition("@")[2].partition("/")[0] for url in urls)
+        return f"{urls[0].rpartition('@')[0]}@{hosts}/heliograph"
+
     @contextlib.contextmanager
     def channel(self):
-        """Yields a pika channel with publisher confirms."""
-        connection = pika.BlockingConnection(pika.URLParameters(self.env["AMQP_URL"]))
+        """Yields a pika channel with publisher confirms, on the first node that accepts a connection."""
+        connection = pika.BlockingConnection([pika.URLParameters(url) for url in self.env["AMQP_NODE_URLS"].split()])
         try:
             channel = connection.channel()
             channel.confirm_delivery()
@@ -143,6 +161,14 @@ class Stack:
             input=query, capture_output=True, text=True, timeout=20, check=True,
         )
         return done.stdout.strip() == "t"
+
+    @property
+    def broker_nodes(self) -> list[broker_cluster.BrokerNode]:
+        return broker_cluster.broker_nodes(self)
+
+    def queue_leader(self, queue: str) -> broker_cluster.BrokerNode | None:
+        """The node of a quorum queue's leader; None during an election."""
+        return broker_cluster.queue_leader(self, queue)
 
     def depth(self, queue: str) -> int:
         with self.channel() as channel:

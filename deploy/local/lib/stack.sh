@@ -174,7 +174,8 @@ write_env() {
     umask 077
     cat >"$STATE/env" <<END
 # Addresses and development credentials of the local stack; written by deploy/local/up. Source it: . .local/env
-export AMQP_URL='$(broker_url administrator "$(secret broker-administrator)")'
+export AMQP_URL='$(node_url 1 administrator "$(secret broker-administrator)")'
+export AMQP_NODE_URLS='$(for node in $(nodes); do node_url "$node" administrator "$(secret broker-administrator)"; done | paste -sd ' ')'
 export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)")'
 export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
 export RULES_URL='http://127.0.0.1:$RULES_PORT'
@@ -195,12 +196,15 @@ END
 # Checks that every port is free before anything starts.
 need_free_ports() {
   local service
-  if ! is_running broker; then
-    need_free_port "$AMQP_PORT" "the private RabbitMQ node"
-    need_free_port "$EPMD_PORT" "the private RabbitMQ node's epmd"
-    need_free_port "$DIST_PORT" "the private RabbitMQ node's Erlang distribution"
-  fi
+  local node running=false
+  for node in $(nodes); do
+    if is_running "broker$(node_suffix "$node")"; then running=true; continue; fi
+    need_free_port "${AMQP_PORTS[$node]}" "the private RabbitMQ node"
+    need_free_port "${DIST_PORTS[$node]}" "the private RabbitMQ node's Erlang distribution"
+  done
+  $running || need_free_port "$EPMD_PORT" "the private RabbitMQ node's epmd"
   is_running database || need_free_port "$POSTGRES_PORT" "the private Postgres cluster"
+  [ "$STANDBY" = no ] || is_running database-standby || need_free_port "$STANDBY_PORT" "the private Postgres standby"
   if ! is_running provider-simulator; then
     for service in APNS APNS_SANDBOX FCM CONTROL; do
       local name=SIMULATOR_${service}_PORT
@@ -217,8 +221,11 @@ need_free_ports() {
 # Starts the broker with its users, ready for `pushctl topology apply`.
 start_bus() {
   prepare_credentials
-  if ! is_running broker; then
-    say "Starting a private RabbitMQ node on port $AMQP_PORT"
+  local node running=true
+  for node in $(nodes); do is_running "broker$(node_suffix "$node")" || running=false; done
+  if ! $running; then
+    if [ "$NODES" -eq 1 ]; then say "Starting a private RabbitMQ node on port $AMQP_PORT"
+    else say "Starting $NODES private RabbitMQ nodes on ports ${AMQP_PORTS[*]}"; fi
     write_broker_definitions
     write_broker_configuration "$STATE/rabbitmq-definitions.json"
     write_rabbitmqctl
@@ -235,6 +242,7 @@ start_stack() {
     say "Starting a private Postgres cluster on port $POSTGRES_PORT"
     start_database
   fi
+  [ "$STANDBY" = no ] || start_standby
   create_database
   say "Applying the topology and the migrations"
   apply_topology
