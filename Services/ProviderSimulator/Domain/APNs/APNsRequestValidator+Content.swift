@@ -65,13 +65,13 @@ extension APNsRequestValidator {
         guard let token = push.token.flatMap({ DeviceToken(String($0), for: .apns) }) else {
             throw APNsRejection(.badDeviceToken, "the token is not an even number of hexadecimal digits")
         }
-        guard token.secret != Self.neverGivenOut else {
+        guard token.secret != Self.allZeroToken else {
             throw APNsRejection(.badDeviceToken, "APNs never issues an all-zero token")
         }
         self.token = token.secret
     }
 
-    private static let neverGivenOut = String(repeating: "0", count: 64)
+    private static let allZeroToken = String(repeating: "0", count: 64)
 
     func checkRegistration() throws(APNsRejection) {
         guard let token, let registration = pinnedTokens.apns(token) else { return }

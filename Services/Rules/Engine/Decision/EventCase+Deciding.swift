@@ -48,7 +48,7 @@ package struct ItemState: Sendable {
 }
 
 extension EventCase {
-    /// Users whose caps or dedupe keys the decision can change. Only their rows are locked.
+    /// Users whose caps or dedupe keys the decision can change. It locks only their rows.
     package var peopleWithCaps: [PersonKey] {
         drafts.filter { draft in
             draft.isUserVisible

@@ -30,17 +30,17 @@ package struct PushPlan: Hashable, Sendable {
         precondition(devices.count == notification.recipients.count, "devices must match the recipients")
         let kinds = TargetKinds(notification.content)
         var targets: [Destination: [Push.Target]] = [:]
-        var without: [Outcome] = []
+        var withoutDevice: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
             let fitting = registrations.fitting(kinds, scope: notification.scope).withFallbacks(fids)
-            if fitting.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
+            if fitting.isEmpty { withoutDevice.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for place in fitting.indices {
                 targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))
             }
         }
         self.init(
             pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
-            outcomes: without.isEmpty ? [] : [Outcomes(of: notification, without, "no-device")])
+            outcomes: withoutDevice.isEmpty ? [] : [Outcomes(of: notification, withoutDevice, "no-device")])
     }
 
     private init(pushes: [Push], outcomes: [Outcomes]) {
@@ -69,10 +69,10 @@ private struct Destination: Hashable, Comparable {
         (a.provider, a.environment, a.topic ?? "") < (b.provider, b.environment, b.topic ?? "")
     }
 
-    /// Part of a push's id.
-    var word: String {
-        let word = "push.\(provider.rawValue).\(environment.rawValue)"
-        return topic.map { "\(word).\($0)" } ?? word
+    /// The part of a push's id that distinguishes the pushes of one notification.
+    var idPart: String {
+        let route = "push.\(provider.rawValue).\(environment.rawValue)"
+        return topic.map { "\(route).\($0)" } ?? route
     }
 }
 
@@ -81,7 +81,7 @@ extension Notification {
         let content = content.addressed(to: destination.topic)
         return chunks(of: targets).enumerated().map { index, targets in
             Push(
-                trace: trace.next(id: DerivedID.caused(by: trace.id, destination.word, index: index)), app: app,
+                trace: trace.next(id: DerivedID.caused(by: trace.id, destination.idPart, index: index)), app: app,
                 provider: destination.provider, environment: destination.environment, lane: lane, content: content,
                 expiresAt: expiresAt, delivery: delivery, targets: targets)
         }
@@ -163,9 +163,9 @@ extension Outcome {
 }
 
 extension Outcomes {
-    fileprivate init(of notification: Notification, _ outcomes: [Outcome], _ word: String) {
+    fileprivate init(of notification: Notification, _ outcomes: [Outcome], _ reason: String) {
         self.init(
-            trace: notification.trace.next(id: DerivedID.caused(by: notification.trace.id, "outcomes.\(word)")),
+            trace: notification.trace.next(id: DerivedID.caused(by: notification.trace.id, "outcomes.\(reason)")),
             app: notification.app, origin: .registry, environment: nil, lane: notification.lane, outcomes: outcomes)
     }
 }
