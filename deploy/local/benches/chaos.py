@@ -1,10 +1,11 @@
-"""Runs faults one after the other on a stack with little traffic, without the checks of the chaos bench.
+"""Breaks a stack under traffic, one fault after the other, and counts what is left.
 
-    chaos_faults_trial.py --state FOLDER [--port-base PORT] [--build debug|release] [--seed N] [--keep] gate|all|NAME…
+    deploy/local/bench chaos [--faults gate|all|NAME,NAME…] [--seed N] [--nodes 3] [--broker 4 --database 17] [--standby]
 
-For each fault: its choices, the signals seen and missing, the processor time of each service while it held, the seconds
-until everything was ready, empty and open again, and the pushes. Exits with 1 if a fault fails. Events are published
-until the broker confirms them, so at the end each user has one push of each event.
+Prints a JSON line for each fault: its choices, the signals seen and missing, the processor time of each service while it
+held, the seconds until everything was ready, empty and open again, and the extra pushes with their bound. Events are
+published until the broker confirms them, so at the end each user has a push of each event. Exits with 1 if a push is
+lost, a signal is missing, a bound is exceeded, or a service does not recover. deploy/operations/faults.md lists the faults.
 """
 
 import argparse
@@ -156,16 +157,16 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--state", required=True)
     arguments.add_argument("--port-base", type=int, default=19200)
-    arguments.add_argument("--build", default="debug")
-    arguments.add_argument("--nodes", type=int, default=1)
-    arguments.add_argument("--standby", action="store_true")
+    arguments.add_argument("--build", default="release")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--keep", action="store_true", help="keep the stack's data and logs")
-    arguments.add_argument("names", nargs="+")
+    arguments.add_argument("--faults", default="gate", help="gate, all, or names with commas between them")
     options = arguments.parse_args()
-    faults = [fault for name in options.names for fault in select(name)]
+    faults = select(options.faults)
+    # deploy/local/bench reads --nodes and --standby.
+    nodes, standby = int(os.environ.get("LOCAL_NODES") or 1), os.environ.get("LOCAL_STANDBY") == "yes"
     stack = ChaosStack(
-        pathlib.Path(options.state), options.port_base, options.build, options.nodes, options.standby)
+        pathlib.Path(options.state), options.port_base, options.build, nodes, standby)
     failed = []
     try:
         stack.up("--no-demo")
