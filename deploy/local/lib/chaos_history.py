@@ -185,11 +185,6 @@ class Run:
     def published(self, *results: str) -> list[Operation]:
         return [one for one in self.operations if one.kind == "published" and one.result in (results or ("ok",))]
 
-    def disturbed(self, begin: float, end: float, margin: float = 0) -> float | None:
-        """The end of the last fault that was under way in the interval; None without one."""
-        overs = [fault.over + margin for fault in self.faults if fault.began <= end and fault.over + margin >= begin]
-        return max(overs, default=None)
-
 
 @dataclass
 class Verdict:

@@ -5,11 +5,16 @@ revocation until its end.
 """
 
 import collections
+import re
 
 from chaos_history import Run, Verdict
 
-# Seconds until a revocation arrives; and after the recovery from a fault.
+# Seconds until a revocation arrives; and after the recovery from a fault that delays it.
 BOUND, AFTER_FAULT = 2, 3
+# Faults that do not delay a revocation, or the arrival of a request that was sent before it. A sender reads the stream
+# of revocations before its first push.
+PROMPT = re.compile(r"(rules|feedback|apns-sender|fcm-sender)-(killed|stopped)$|(fcm|apns)-(unavailable|too-many-requests)"
+                    r"|fcm-quota-exhausted|google-|apns-provider-token|queue-full|binding-removed|queue-deleted")
 # The database's clock, as a process continues it, and ours.
 CLOCKS = 0.1
 
@@ -38,8 +43,9 @@ def late(run: Run, begin: float, end: float, at: float) -> bool:
     """Whether an arrival in the span is later than its bound."""
     if not begin + BOUND < at < end:
         return False
-    over = run.disturbed(begin - BOUND, at, margin=AFTER_FAULT)
-    return over is None or at > over
+    overs = [fault.over + AFTER_FAULT for fault in run.faults
+             if not PROMPT.match(fault.name) and fault.began <= at and fault.over + AFTER_FAULT >= begin - BOUND]
+    return at > max(overs, default=0)
 
 
 def lost(run: Run):
