@@ -93,6 +93,13 @@ def test_lost_accepts_dead_letters_and_expired_events():
     assert len(violations(lost.check, dataclasses.replace(run, discards={}))) == 1
 
 
+def test_lost_rejects_an_expiring_event_that_had_time():
+    run = delivered(operations=[phone(), published(expires=110)], events=[], decisions=[], outcomes=[], requests=[],
+                    discards={"expired": 1})
+    assert len(violations(lost.check, run)) == 1
+    assert violations(lost.check, dataclasses.replace(run, faults=[span(began=99, ended=105, recovered=108)])) == []
+
+
 def test_lost_ignores_unconfirmed_events():
     event = published()
     event.result = "unknown"
@@ -151,6 +158,7 @@ def test_twice_accepts_caps_digests_and_inbox():
     capped(100, 101, charges=(100,)),  # not charged
     capped(100, refused=(101,)),  # refused too early
     Run(events=["e1", "e1"]),
+    Run(outcomes=[Outcome("n1", DEVICE, "accepted"), Outcome("n1", DEVICE, "expired")]),
     Run(decisions=[decided(n="n1", answer="drop"), decided(n="n2", answer="drop")]),
     Run(decisions=[decided(), decided(step=1)]),
     Run(inbox=[("n1", "u1", "s1"), ("n2", "u1", "s1")]),

@@ -58,6 +58,8 @@ class FaultSpan:
     ended: float
     recovered: float | None
     recovery_limit: float = 90
+    # Seconds from its end until every service was ready, under load.
+    ready: float | None = None
     extra_pushes: int = 0
     dead_letters: int = 0
     choices: dict = field(default_factory=dict)

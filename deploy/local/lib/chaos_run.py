@@ -103,10 +103,20 @@ class ChaosRun:
             span.problem = traceback.format_exc(limit=4)
         span.ended = time.time()
         span.extra_pushes, span.dead_letters = fault.extra_pushes, fault.dead_letters
+        self._await_ready(span)
         time.sleep(AFTER)
         self._rest(span)
         span.seen, span.missing = watch.seen, tuple(watch.missing)
         self.history.add(span)
+
+    def _await_ready(self, span: FaultSpan) -> None:
+        """Waits, under load, until every service is ready and every route open."""
+        begun = time.monotonic()
+        try:
+            self.stack.await_recovered(span.recovery_limit, drained=False)
+            span.ready = time.monotonic() - begun
+        except AssertionError as failure:
+            span.problem += str(failure)
 
     def _rest(self, span: FaultSpan | None) -> None:
         """Pauses the workload until everything is ready and empty, and registers phones whose token a fault ended."""
@@ -115,7 +125,8 @@ class ChaosRun:
             self.stack.await_recovered(span.recovery_limit if span else 60)
             if span:
                 span.recovered = time.time()
-                note(f"{span.name}: recovered {span.recovered - span.ended:.1f} s after its end")
+                note(f"{span.name}: ready after {span.ready or 0:.1f} s, "
+                     f"drained {span.recovered - span.ended:.1f} s after its end")
         except AssertionError as failure:
             if span:
                 span.problem += str(failure)
@@ -145,6 +156,8 @@ class ChaosRun:
         self.observer.check_complete()
         self.observer.sample()
         self.observer.drain_taps()
+        if not self.run.tapped or not self.run.announced:
+            raise RuntimeError("the bench's own queues received nothing")
         take_tables(self.stack, self.run)
         take_dead_letters(self.stack, self.run)
         self.run.leaks = find_leaks(self.stack.state / "log", self._secrets())

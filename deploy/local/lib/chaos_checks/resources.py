@@ -31,9 +31,11 @@ def check(run: Run) -> Verdict:
         seconds = samples[-1].at - samples[0].at
         # The first quarter fills caches.
         steady = samples[edge:]
+        if seconds < LONG:
+            continue
         slope = theil_sen([(one.at / 3600, one.resident) for one in steady])
         worst["megabytes_an_hour"] = max(worst["megabytes_an_hour"], slope)
-        if seconds >= LONG and slope > MEGABYTES_AN_HOUR:
+        if slope > MEGABYTES_AN_HOUR:
             verdict.violations.append(f"resident memory of {service} ({pid}) grows by {slope:.0f} MB an hour")
     verdict.figures = {"processes": len(processes), **{name: round(value, 1) for name, value in worst.items()}}
     return verdict

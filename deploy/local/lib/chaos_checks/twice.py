@@ -27,12 +27,25 @@ def check(run: Run) -> Verdict:
     kept = collections.Counter((user, saying) for _, user, saying in run.inbox)
     verdict.violations += [f"the inbox of {user} has {count} rows of {saying}"
                            for (user, saying), count in kept.items() if count > 1]
+    outcomes(run, verdict)
     digests(run, verdict)
     for rule, cap in CAPS.items():
         caps(run, rule, *cap, verdict)
     verdict.figures = {"decisions": len(run.decisions), "inbox_rows": len(run.inbox), "digests": len(run.summaries),
                        "charged_users": len(run.charges)}
     return verdict
+
+
+def outcomes(run: Run, verdict: Verdict) -> None:
+    """One outcome of each push, except where a fault makes a sender send or judge it again."""
+    dispositions = collections.defaultdict(set)
+    for one in run.outcomes:
+        if one.device:
+            dispositions[one.notification, one.device].add(one.disposition)
+    several = [(key, sorted(words)) for key, words in dispositions.items() if len(words) > 1]
+    bound = sum(fault.extra_pushes for fault in run.faults)
+    if len(several) > bound:
+        verdict.violations.append(f"{len(several)} pushes have several outcomes, and the faults allow {bound}: {several[0]}")
 
 
 def digests(run: Run, verdict: Verdict) -> None:
