@@ -72,14 +72,17 @@ class Stack:
 
     # HTTP
 
-    def http(self, method: str, url: str, body=None, headers: dict[str, str] | None = None, raw: bytes | None = None):
+    def http(
+        self, method: str, url: str, body=None, headers: dict[str, str] | None = None, raw: bytes | None = None,
+        timeout: float = 10,
+    ):
         """Returns (status, parsed JSON or text)."""
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
         if body is not None:
             request.add_header("Content-Type", "application/json")
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
                 status, text = answer.status, answer.read()
         except urllib.error.HTTPError as refusal:
             status, text = refusal.code, refusal.read()

@@ -103,10 +103,11 @@ service_environment() {
   echo "LOG_LEVEL=${LOG_LEVEL:-info}"
   echo "LOG_FORMAT=${LOG_FORMAT:-text}"
   [ "$service" = provider-simulator ] \
-    || echo "AMQP_URL_FILE=$(broker_url "$service" "$(secret "broker-$service")" | private_file "amqp-url-$service")"
+    || echo "AMQP_URL_FILE=$(broker_url "$service" "$(secret "broker-$service")" | through_proxy "$service" \
+      | private_file "amqp-url-$service")"
   case $service in
     rules | token-registry | feedback)
-      echo "DATABASE_URL_FILE=$(database_url "$service" "$(secret "database-$service")" \
+      echo "DATABASE_URL_FILE=$(database_url "$service" "$(secret "database-$service")" | through_proxy "$service" \
         | private_file "database-url-$service")" ;;
   esac
   case $service in
@@ -142,6 +143,20 @@ service_environment() {
       echo "SIMULATOR_CONTROL_PORT=$SIMULATOR_CONTROL_PORT"
       echo "SIMULATOR_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
   esac
+  # Further variables of an experiment.
+  [ ! -f "$STATE/environment/$service" ] || cat "$STATE/environment/$service"
+}
+
+# through_proxy SERVICE: replaces the ports of standard input with those of the service's proxy. The file `proxies` has
+# a line "SERVICE PORT PROXY-PORT" for each; without the file, nothing is replaced.
+through_proxy() {
+  local service port proxy edits=()
+  if [ -f "$STATE/proxies" ]; then
+    while read -r service port proxy; do
+      [ "$service" != "$1" ] || edits+=(-e "s/\\b\(localhost\|127\.0\.0\.1\):$port\b/\1:$proxy/g")
+    done <"$STATE/proxies"
+  fi
+  if [ ${#edits[@]} -gt 0 ]; then sed "${edits[@]}"; else cat; fi
 }
 
 # start_service NAME
@@ -149,7 +164,7 @@ start_service() {
   is_running "$1" && return 0
   need_free_port "$(admin_port "$1")" "$1"
   local environment
-  mapfile -t environment < <(service_environment "$1")
+  mapfile -t environment < <(service_environment "$1" | through_proxy "$1")
   start_process "$1" env -i "${environment[@]}" "$(product "$1")"
 }
 

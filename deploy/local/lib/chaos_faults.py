@@ -1,0 +1,23 @@
+"""Every kind of fault, by name."""
+
+import chaos_broker_faults
+import chaos_service_faults
+from chaos_fault import Fault
+
+FAULTS: list[Fault] = [
+    *chaos_service_faults.FAULTS,
+    *chaos_broker_faults.FAULTS,
+]
+
+
+def select(names: str) -> list[Fault]:
+    """The faults of `gate`, of `all`, or of names with commas between them."""
+    if names == "all":
+        return FAULTS
+    if names == "gate":
+        return [fault for fault in FAULTS if fault.gate]
+    known = {fault.name: fault for fault in FAULTS}
+    unknown = [name for name in names.split(",") if name not in known]
+    if unknown:
+        raise ValueError(f"unknown faults: {', '.join(unknown)}; known: {', '.join(known)}")
+    return [known[name] for name in names.split(",")]
