@@ -177,7 +177,8 @@ class PermissionsCleared(Fault):
         if self.kept is None:
             return
         stack.rabbitmqctl(
-            "set_permissions", "-p", "heliograph", self.user, self.kept["configure"], self.kept["write"], self.kept["read"])
+            "set_permissions", "-p", "heliograph", self.user, self.kept["configure"], self.kept["write"],
+            self.kept["read"])
         self.kept = None
 
 

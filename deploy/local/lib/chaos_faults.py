@@ -1,12 +1,24 @@
 """Every kind of fault, by name."""
 
 import chaos_broker_faults
+import chaos_cluster_faults
+import chaos_compound_faults
+import chaos_database_faults
+import chaos_network_faults
+import chaos_provider_faults
 import chaos_service_faults
+import chaos_topology_faults
 from chaos_fault import Fault
 
 FAULTS: list[Fault] = [
     *chaos_service_faults.FAULTS,
     *chaos_broker_faults.FAULTS,
+    *chaos_topology_faults.FAULTS,
+    *chaos_cluster_faults.FAULTS,
+    *chaos_database_faults.FAULTS,
+    *chaos_network_faults.FAULTS,
+    *chaos_provider_faults.FAULTS,
+    *chaos_compound_faults.FAULTS,
 ]
 
 

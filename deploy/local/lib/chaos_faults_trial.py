@@ -35,7 +35,8 @@ class Traffic:
     def __init__(self, stack):
         self.stack, self.run = stack, uuid.uuid4().hex[:8]
         self.sent: list[str] = []
-        self.ends = threading.Event()
+        self.ends, self.flows = threading.Event(), threading.Event()
+        self.flows.set()
         self.tokens = {"apns": uuid.uuid4().hex, "fcm": f"fcm:{self.run}"}
         for provider, platform in (("apns", "ios"), ("fcm", "android")):
             status, answer = stack.register(
@@ -49,9 +50,10 @@ class Traffic:
         bodies = self._events()
         event, body = next(bodies)
         while not self.ends.is_set():
+            self.flows.wait()
             try:
                 with self.stack.channel() as channel:
-                    while not self.ends.is_set():
+                    while not self.ends.is_set() and self.flows.is_set():
                         channel.basic_publish(
                             "events", "family-portal.chat.message.created", body,
                             pika.BasicProperties(content_type="application/cloudevents+json", delivery_mode=2),
@@ -70,23 +72,25 @@ class Traffic:
                 "message": {"id": event, "text": event, "thread_id": None}, "sender": {"id": "w", "name": "P"},
                 "participants": readers}, event)
 
-    def counts(self) -> dict[str, collections.Counter]:
-        """The pushes of each event, by provider."""
+    def counts(self, statuses: set[int]) -> dict[str, collections.Counter]:
+        """The requests of each event with one of these statuses, by provider."""
         data = {"apns": lambda body: body["data"], "fcm": lambda body: body["message"]["data"]}
         return {
             provider: collections.Counter(
                 data[provider](request["body"])["message_id"] for request in self.stack.requests(provider)
-                if request.get("token") == token and request.get("status") == 200)
+                if request.get("token") == token and request.get("status") in statuses)
             for provider, token in self.tokens.items()}
 
     def missing(self) -> int:
-        return sum(len(set(self.sent) - seen.keys()) for seen in self.counts().values())
+        """The pushes without an answer that settles them."""
+        return sum(len(set(self.sent) - seen.keys()) for seen in self.counts({200, 400, 404, 410}).values())
 
     def extra(self) -> int:
-        return sum(sum(seen.values()) - len(seen) for seen in self.counts().values())
+        return sum(sum(seen.values()) - len(seen) for seen in self.counts({200}).values())
 
     def end(self) -> None:
         self.ends.set()
+        self.flows.set()
         self.thread.join(60)
 
 
@@ -120,10 +124,14 @@ def try_out(stack, fault, traffic: Traffic, seed: int) -> bool:
         finally:
             watch.sample()
             fault.end(stack)
+        traffic.flows.clear()
         result["recovered"] = round(stack.await_recovered(fault.recovery), 1)
-        eventually(lambda: traffic.missing() < RATE * 4, 30, "the pushes of all events but the latest")
+        if result["recovered"] > 5:
+            result["awaited"] = sorted(stack.awaited.items(), key=lambda one: -one[1])[:6]
+        eventually(lambda: traffic.missing() == 0, 30, "a push of every event")
     except Exception:
         problem = traceback.format_exc(limit=4)
+    traffic.flows.set()
     result |= {"seen": watch.seen, "missing": watch.missing, "extra": traffic.extra() - extra_before,
                "bound": fault.extra_pushes, "events": len(traffic.sent)}
     failed = problem is not None or bool(watch.missing) or result["extra"] > fault.extra_pushes

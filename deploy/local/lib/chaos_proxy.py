@@ -2,8 +2,8 @@
 
     chaos_proxy.py ROUTES CONTROL-PORT
 
-ROUTES is a JSON file: {"NAME": {"listen": PORT, "to": PORT}}. All ports are on loopback. The control port takes one JSON
-object per line, and answers each with one:
+ROUTES is a JSON file: {"NAME": {"listen": PORT, "to": PORT}}. All ports are on loopback. The control port takes one
+JSON object per line, and answers each with one:
 
     {"disturb": [NAME, …], "with": {…}}    disturbs current and new connections; {} ends it
     {"reset": [NAME, …]}                   resets current connections (RST)

@@ -1,5 +1,6 @@
 """A stack for fault injection: its processes, servers, connections and health."""
 
+import concurrent.futures
 import http.client
 import json
 import os
@@ -22,12 +23,15 @@ PROVIDER_PORTS = {"apns-sender": {"apns": 4, "apns-sandbox": 5}, "fcm-sender": {
 PROXY_PORTS = 32
 BROKER_PORTS = [0, 16, 18]
 DATABASE_PORTS = [3, 20]
+DATABASE_DISK = "6g"
 
 
 class ChaosStack(Stack):
     """A stack whose services reach broker, database and providers through a proxy."""
 
-    def __init__(self, state: pathlib.Path, port_base: int, build: str = "debug", nodes: int = 1, standby: bool = False):
+    def __init__(
+        self, state: pathlib.Path, port_base: int, build: str = "debug", nodes: int = 1, standby: bool = False
+    ):
         super().__init__(state, port_base, build)
         self.port_base, self.nodes, self.standby = port_base, nodes, standby
         if nodes > 1:
@@ -36,6 +40,8 @@ class ChaosStack(Stack):
             self.environment["LOCAL_STANDBY"] = "yes"
         self._proxy: subprocess.Popen | None = None
         self._queues: list[str] = []
+        # Whether the standby was promoted.
+        self.promoted = False
 
     # Start and stop
 
@@ -66,7 +72,13 @@ class ChaosStack(Stack):
         self.database_disk.mkdir(exist_ok=True)
         if os.geteuid() == 0 and not os.path.ismount(self.database_disk):
             subprocess.run(
-                ["mount", "-t", "tmpfs", "-o", "size=6g", "heliograph-chaos", self.database_disk], check=True, timeout=30)
+                ["mount", "-t", "tmpfs", "-o", f"size={DATABASE_DISK}", "heliograph-chaos", self.database_disk],
+                check=True, timeout=30)
+
+    def resize_database_disk(self, size: int | None) -> None:
+        """Sets the size of the database's file system in bytes; None restores it."""
+        option = f"remount,size={DATABASE_DISK if size is None else size}"
+        subprocess.run(["mount", "-o", option, self.database_disk], check=True, timeout=30)
 
     # Proxies
 
@@ -138,6 +150,11 @@ class ChaosStack(Stack):
                     raise
                 time.sleep(0.1)
 
+    def start_together(self, names: list[str]) -> None:
+        """Starts nodes of a cluster that wait for one another."""
+        with concurrent.futures.ThreadPoolExecutor(len(names)) as starts:
+            list(starts.map(self.start, names))
+
     def stop(self, name: str) -> None:
         self.service("stop", name)
 
@@ -158,6 +175,10 @@ class ChaosStack(Stack):
             except ProcessLookupError:
                 pass  # A child of the database ended meanwhile.
         return pids
+
+    @staticmethod
+    def await_end(pid: int, what: str) -> None:
+        eventually(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 60, f"the end of {what}")
 
     def log(self, name: str) -> pathlib.Path:
         return self.state / "log" / f"{name}.log"
@@ -196,8 +217,10 @@ class ChaosStack(Stack):
 
     def close_broker_connections(self, user: str | None = None) -> None:
         """Closes all connections of services, or of one service."""
-        command = ["close_all_connections", "chaos"] if user is None else ["close_all_user_connections", user, "chaos"]
-        self.rabbitmqctl(*command)
+        if user is None:
+            self.rabbitmqctl("close_all_connections", "--vhost", "heliograph", "chaos")
+        else:
+            self.rabbitmqctl("close_all_user_connections", user, "chaos")
 
     def pushctl(self, *arguments: str, url: str | None = None) -> str:
         environment = dict(os.environ)
@@ -217,7 +240,7 @@ class ChaosStack(Stack):
         url = self.env["DATABASE_URL"].rsplit("/", 1)[0] + f"/{database}"
         done = subprocess.run(
             ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", url], input=statement, capture_output=True, text=True,
-            timeout=timeout, env=dict(os.environ, PGOPTIONS="-c default_transaction_read_only=off -c statement_timeout=0"))
+            timeout=timeout, env=dict(os.environ, PGOPTIONS="-c default_transaction_read_only=off"))
         if done.returncode != 0:
             raise RuntimeError(f"psql: {done.stderr[-1000:]}")
         return done.stdout.strip()
@@ -245,8 +268,10 @@ class ChaosStack(Stack):
         lines = (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
         return {series: float(value) for series, value in lines}
 
-    def unrecovered(self) -> list[str]:
-        """What is not as before a fault: services that are not ready, messages that wait, routes that pause."""
+    def unrecovered(self, drained: bool = True) -> list[str]:
+        """What is not as before a fault: services that are not ready, routes that pause and, without traffic
+        (`drained`), messages that wait.
+        """
         missing = []
         for service in SERVICES:
             conditions = self.readiness(service)
@@ -256,10 +281,12 @@ class ChaosStack(Stack):
                 missing.append(f"{service} does not answer")
             missing += [f"{service}: {name}: {reason}" for name, reason in shown.items()]
             for series, value in (self.metrics(service) or {}).items():
-                if series.startswith("heliograph_messages_in_flight") and value > 0:
+                if drained and series.startswith("heliograph_messages_in_flight") and value > 0:
                     missing.append(f"{service}: {value:g} messages in flight: {series}")
                 if series.startswith("heliograph_route_open") and value < 1:
                     missing.append(f"{service}: {series} is 0")
+        if not drained:
+            return missing
         try:
             missing += [f"{count} messages in {queue}" for queue, count in self.depths(self._queues).items()]
         except Exception as error:  # pika has no common base class for its errors and those of sockets.
@@ -277,11 +304,15 @@ class ChaosStack(Stack):
                         found[queue] = count
         return found
 
-    def await_recovered(self, within: float) -> float:
-        """Waits until nothing is unrecovered twice in a row. Returns the seconds."""
+    def await_recovered(self, within: float, drained: bool = True) -> float:
+        """Waits until nothing is unrecovered twice in a row. Returns the seconds. Collects what was seen last, with its
+        time, in `awaited`.
+        """
         begun, clear = time.monotonic(), 0
+        self.awaited: dict[str, float] = {}
         while clear < 2:
-            missing = self.unrecovered()
+            missing = self.unrecovered(drained)
+            self.awaited |= {one: round(time.monotonic() - begun, 1) for one in missing}
             clear = 0 if missing else clear + 1
             if time.monotonic() - begun > within and missing:
                 raise AssertionError(f"not recovered after {within:g} s: {'; '.join(missing[:8])}")
