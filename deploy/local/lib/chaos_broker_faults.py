@@ -125,7 +125,7 @@ class DiskAlarm(Fault):
     signals = MemoryAlarm.signals
 
     def begin(self, stack, random):
-        stack.rabbitmqctl("set_disk_free_limit", "100TB")
+        stack.rabbitmqctl("set_disk_free_limit", "9000GB")
         return {}
 
     def end(self, stack):

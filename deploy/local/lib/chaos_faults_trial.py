@@ -9,6 +9,8 @@ until the broker confirms them, so at the end each user has one push of each eve
 
 import argparse
 import collections
+import contextlib
+import http.client
 import itertools
 import json
 import os
@@ -30,7 +32,7 @@ RATE = 20
 
 
 class Traffic:
-    """Chat messages to one iOS and one Android user, a few each second."""
+    """Chat messages to one iOS and one Android user, a few each second, and registrations of another user."""
 
     def __init__(self, stack):
         self.stack, self.run = stack, uuid.uuid4().hex[:8]
@@ -43,8 +45,16 @@ class Traffic:
                 "family-portal", f"{provider}-{self.run}", self.tokens[provider], platform=platform)
             if status != 200:
                 raise RuntimeError(f"cannot register: {answer}")
-        self.thread = threading.Thread(target=self._publish, daemon=True)
-        self.thread.start()
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._publish, self._register)]
+        for thread in self.threads:
+            thread.start()
+
+    def _register(self) -> None:
+        bearer = self.stack.bearer("family-portal", f"registering-{self.run}")
+        while not self.ends.wait(1):
+            self.flows.wait()
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                self.stack.register("family-portal", "", uuid.uuid4().hex * 2, bearer=bearer)
 
     def _publish(self) -> None:
         bodies = self._events()
@@ -91,7 +101,8 @@ class Traffic:
     def end(self) -> None:
         self.ends.set()
         self.flows.set()
-        self.thread.join(60)
+        for thread in self.threads:
+            thread.join(60)
 
 
 def processor_seconds(stack) -> dict[str, float]:

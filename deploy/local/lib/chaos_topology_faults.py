@@ -1,6 +1,7 @@
 """Faults of the broker's queues, exchanges and bindings."""
 
 import json
+import re
 import signal
 import time
 import uuid
@@ -116,8 +117,10 @@ class DeadLetterQueueFull(Fault):
 
     def begin(self, stack, random):
         stack.rabbitmqctl(
-            "set_policy", "-p", "heliograph", "--apply-to", "queues", "chaos-dead", r"\.dead$",
-            json.dumps({"max-length": 1, "overflow": "reject-publish"}))
+            # One policy applies to a queue: this one in place of the retention.
+            "set_policy", "-p", "heliograph", "--apply-to", "queues", "--priority", "100", "chaos-dead",
+            f"^{re.escape(self.queue)}$",
+            json.dumps({"max-length": stack.depth(self.queue) + 1, "overflow": "reject-publish"}))
         self.mark = f"chaos-poison-{uuid.uuid4().hex[:8]}"
         for number in range(self.count):
             stack.publish(
@@ -131,6 +134,8 @@ class DeadLetterQueueFull(Fault):
         stack.rabbitmqctl("clear_policy", "-p", "heliograph", "chaos-dead", check=False)
         if self.mark is None:
             return
+        # RabbitMQ 3.10 tells a channel that a queue has room when the queue shrinks, not when its limit is lifted.
+        stack.close_broker_connections("rules")
         taken: set[str] = set()
         eventually(lambda: len(self.take(stack, taken)) == self.count, 60, "the dead letters of all poison messages")
         self.mark = None
