@@ -55,11 +55,6 @@ class QuorumLost(ClusterFault):
             node.kill()
         return {"nodes": [str(node) for node in self.down]}
 
-    def end(self, stack):
-        nodes, self.down = self.down, []
-        # Each waits for the other one while it starts.
-        stack.start_together([node.process for node in nodes])
-
 
 class NodeFrozen(ClusterFault):
     """SIGSTOP of the leader's node, for longer than the nodes' own heartbeats."""
