@@ -73,7 +73,11 @@ node_started_or_died() { port_is_open "${AMQP_PORTS[$1]}" || ! is_running "broke
 # start_broker: starts every node, and returns when all accept connections.
 start_broker() {
   local node
-  for node in $(nodes); do launch_node "$node"; done
+  for node in $(nodes); do
+    launch_node "$node"
+    # The first node starts epmd. A second epmd at the same moment would fail its node.
+    [ "$NODES" -eq 1 ] || wait_until 30 "epmd" port_is_open "$EPMD_PORT" || fail "epmd did not start" "see $STATE/log"
+  done
   for node in $(nodes); do await_node "$node"; done
   [ "$NODES" -eq 1 ] || "$STATE/rabbitmqctl" await_online_nodes "$NODES" --timeout 60 >/dev/null \
     || fail "the $NODES RabbitMQ nodes formed no cluster" "their logs are in $STATE/rabbitmq"
