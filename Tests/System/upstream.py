@@ -68,5 +68,6 @@ class ChatEvents:
             missing = sorted(set(self.bodies) - set(self.seen()))
             queues = ("rules.events", "rules.events.app.family-portal", "feedback.outcomes")
             dead = {queue: self.stack.depth(f"{queue}.dead") for queue in queues}
-            raise AssertionError(f"{len(missing)} of {self.count} are missing, such as {missing[:5]}; dead letters: {dead}")
+            found = f"{len(missing)} of {self.count} are missing, such as {missing[:5]}; dead letters: {dead}"
+            raise AssertionError(found)
         return sum(self.seen().values()) - self.count

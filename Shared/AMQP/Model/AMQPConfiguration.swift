@@ -43,6 +43,8 @@ package struct AMQPConfiguration: Sendable {
         package var drain: Duration = .seconds(10)
         /// How long sent data may stay unacknowledged by the peer's TCP. Not applied during a broker alarm.
         package var unsent: Duration = .seconds(30)
+        /// How long a publisher waits for confirms until it opens a new channel.
+        var confirms = ConfirmWatch.Limits()
 
         package init() {}
     }

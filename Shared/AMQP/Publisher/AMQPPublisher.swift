@@ -5,7 +5,7 @@ internal import ServiceLifecycle
 ///
 /// Every message is mandatory and confirmed. Confirms are pipelined within the window. After a connection loss the
 /// unconfirmed messages are published again with the same message id, so one loss causes at most one window of
-/// duplicates.
+/// duplicates. A channel that stops confirming is replaced in the same way (``ConfirmWatch``).
 ///
 /// You can call ``publish(_:)`` from any task, also before ``run()``.
 package final class AMQPPublisher: Service, Sendable {
@@ -39,13 +39,13 @@ package final class AMQPPublisher: Service, Sendable {
     /// - Throws: `configuration` when no descriptor or thread is available.
     package func run() async throws {
         let idPrefix = "hg-\(String(UInt64.random(in: .min ... .max), radix: 36))"
-        let (jobQueue, control, window) = (jobQueue, control, window)
+        let (jobQueue, control, window, watch) = (jobQueue, control, window, configuration.timeouts.confirms)
         do {
             try await ConnectionThread(configuration: configuration, name: "out", control: control, logger: logger).run
             { logger in
                 PublisherRole(
                     jobQueue: jobQueue, control: control, logger: logger,
-                    publishQueue: PublishQueue(limits: window, idPrefix: idPrefix))
+                    publishQueue: PublishQueue(limits: window, watch: watch, idPrefix: idPrefix))
             }
         } catch {
             // No thread serves the callers.

@@ -44,6 +44,8 @@ struct PublisherRole: ConnectionRole {
     /// Drops the bodies of returned messages.
     private var assembler = FrameAssembler(maximumBody: 0)
     private var isBlocked = false
+    /// When the last broker alarm on this connection ended.
+    private var unblockedAt: ContinuousClock.Instant?
     /// Read before each look into the job queue, so that no job from before the shutdown is missed.
     private var shutdownState = ConnectionControl.ShutdownState.running
 
@@ -60,8 +62,8 @@ struct PublisherRole: ConnectionRole {
 
     mutating func receive(_ frame: Frame, now: ContinuousClock.Instant) throws(AMQPError) {
         switch frame {
-        case .ack(let tag, let multiple): try publishQueue.settle(tag, multiple: multiple, as: .confirmed)
-        case .nack(let tag, let multiple): try publishQueue.settle(tag, multiple: multiple, as: .nacked)
+        case .ack(let tag, let multiple): try publishQueue.settle(tag, multiple: multiple, as: .confirmed, now: now)
+        case .nack(let tag, let multiple): try publishQueue.settle(tag, multiple: multiple, as: .nacked, now: now)
         case .returned(let returned): try assembler.begin(returned)
         case .header(let size, let properties):
             if let content = try assembler.header(bodySize: size, properties) { returned(content) }
@@ -83,6 +85,9 @@ struct PublisherRole: ConnectionRole {
 
     mutating func processCommands(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
         processCommandsOffline(now: now)
+        if !isBlocked, let reason = publishQueue.reasonToReopen(unblocked: unblockedAt, now: now) {
+            throw AMQPError(.timeout, operation: "publish to \(connection.peer)", detail: reason)
+        }
         while !isBlocked {
             switch publishQueue.next(now: now) {
             case .wait: return
@@ -103,11 +108,15 @@ struct PublisherRole: ConnectionRole {
     {
         assembler = FrameAssembler(maximumBody: 0)
         isBlocked = false
+        unblockedAt = nil
         publishQueue.channelLost(close, now: now)
         return close?.cause == Frame.Close.publish ? .immediately : .afterBackoff
     }
 
-    mutating func setBlocked(_ isBlocked: Bool) { self.isBlocked = isBlocked }
+    mutating func setBlocked(_ isBlocked: Bool) {
+        self.isBlocked = isBlocked
+        if !isBlocked { unblockedAt = .now }
+    }
 
     /// Never: callers wait for the confirms.
     var canBatchReads: Bool { false }

@@ -32,6 +32,9 @@ struct ConfirmWindow<Element> {
         return base + UInt64(slots.count) - 1
     }
 
+    /// The element with the lowest sequence number.
+    var oldest: Element? { slots.first??.element }
+
     /// The unconfirmed element with a sequence number.
     subscript(sequence: UInt64) -> Element? {
         guard sequence >= base, sequence - base < UInt64(slots.count) else { return nil }

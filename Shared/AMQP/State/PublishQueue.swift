@@ -29,6 +29,8 @@ struct PublishQueue {
         let index: Int
         /// The caller's message id, or a generated one to match returns.
         let messageID: String
+        /// When it was sent on this channel.
+        var sentAt: ContinuousClock.Instant?
 
         var message: AMQPMessage { job.messages[index] }
         var key: ReturnKey {
@@ -68,6 +70,7 @@ struct PublishQueue {
     static let sizeLimitLifetime: Duration = .seconds(60)
 
     private var sizeLimit: SizeLimit?
+    private var watch: ConfirmWatch
     private let idPrefix: String
     private var idCounter = 0
     private var pending: Deque<QueuedMessage> = []
@@ -77,7 +80,8 @@ struct PublishQueue {
     /// How many messages from the front are sent one at a time, because one of them closed the channel.
     private var isolatedCount = 0
 
-    init(limits: AMQPPublishWindow, idPrefix: String) {
+    init(limits: AMQPPublishWindow, watch: ConfirmWatch.Limits = .init(), idPrefix: String) {
+        self.watch = ConfirmWatch(watch)
         window = ConfirmWindow(limits)
         self.idPrefix = idPrefix
         sequences.reserveCapacity(limits.messages)
@@ -98,7 +102,7 @@ struct PublishQueue {
     }
 
     mutating func next(now: ContinuousClock.Instant) -> NextAction {
-        while let queued = pending.first {
+        while var queued = pending.first {
             let message = queued.message
             if queued.job.isSettled(queued.index) {
                 pending.removeFirst()
@@ -126,6 +130,7 @@ struct PublishQueue {
             let mayGo = isolatedCount > 0 ? window.count == 0 : window.hasRoom(for: size)
             guard mayGo, sequences[queued.key] == nil else { return .wait }
             pending.removeFirst()
+            queued.sentAt = now
             sequences[queued.key] = window.append(queued, bytes: size)
             return .publish(queued)
         }
@@ -142,12 +147,19 @@ struct PublishQueue {
     }
 
     /// Handles an ack or nack from the broker.
-    mutating func settle(_ tag: UInt64, multiple: Bool, as confirmation: AMQPConfirmation) throws(AMQPError) {
+    mutating func settle(
+        _ tag: UInt64, multiple: Bool, as confirmation: AMQPConfirmation, now: ContinuousClock.Instant
+    ) throws(AMQPError) {
         var settled = 0
         try window.settle(tag, multiple: multiple) { queued in
             settled += 1
             sequences[queued.key] = nil
             if !refusedExchanges.isEmpty { refusedExchanges[queued.message.exchange] = nil }
+            if confirmation == .nacked {
+                watch.nacked(queued.message, now: now)
+            } else {
+                watch.confirmed(queued.message)
+            }
             queued.job.settle(queued.index, confirmation)
         }
         isolatedCount = max(0, isolatedCount - settled)
@@ -162,9 +174,21 @@ struct PublishQueue {
         return true
     }
 
+    /// The reason to open a new channel, because this one does not confirm; nil while it does.
+    ///
+    /// - Parameter unblocked: When the last broker alarm ended. During an alarm nothing is confirmed.
+    mutating func reasonToReopen(
+        unblocked: ContinuousClock.Instant?, now: ContinuousClock.Instant
+    ) -> String? {
+        var oldest = window.oldest?.sentAt
+        if let sent = oldest, let unblocked { oldest = max(sent, unblocked) }
+        return watch.reasonToReopen(oldest: oldest, now: now)
+    }
+
     /// Called when the channel was closed. `close` is the broker's close method, if it sent one.
     mutating func channelLost(_ close: Frame.Close?, now: ContinuousClock.Instant) {
         var unconfirmed = window.reset()
+        watch.channelClosed()
         sequences.removeAll(keepingCapacity: true)
         if let close, close.cause == Frame.Close.publish, !unconfirmed.isEmpty {
             if unconfirmed.count == 1 {

@@ -215,12 +215,14 @@ package final class StreamReader: Service, Sendable {
     /// Publishes a mark and retries until it is confirmed.
     private func mark() async {
         var lastReported: String?
-        let id = UUID().uuidString.lowercased()
-        state.withLock { $0.progress.willPublish(id, at: .now) }
-        let message = AMQPMessage(
-            exchange: ExchangeName.marks.name, routingKey: stream.rawValue,
-            properties: AMQPProperties(messageID: id, type: "heliograph.mark", appID: service), body: [])
         while !Task.isCancelled {
+            // A new id for each attempt: the publisher sends no second message with the id of an unconfirmed one, and
+            // all later messages would wait behind it.
+            let id = UUID().uuidString.lowercased()
+            state.withLock { $0.progress.willPublish(id, at: .now) }
+            let message = AMQPMessage(
+                exchange: ExchangeName.marks.name, routingKey: stream.rawValue,
+                properties: AMQPProperties(messageID: id, type: "heliograph.mark", appID: service), body: [])
             let publishing = await Timeout.result(of: { await self.publish(message) }, within: Self.confirmDeadline)
             if case .some(.none) = publishing { return }
             let problem = publishing.flatMap(\.self) ?? "no confirm within \(Self.confirmDeadline)"

@@ -57,13 +57,13 @@ import TestSupport
         let (second, later) = job(sized("small", 20), sized("bigger", 40))
         publishQueue.add(second)
         #expect(publish(&publishQueue) == ["small"])
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(later.confirmations == [.confirmed, .returned(code: 406, text: close.text)])
         // The limit may have been raised: after a while one message is tried alone.
         let (third, _) = job(sized("small again", 1), sized("big again", 30), sized("after", 1))
         publishQueue.add(third)
         #expect(publish(&publishQueue, now: now + PublishQueue.sizeLimitLifetime) == ["small again"])
-        try publishQueue.settle(2, multiple: false, as: .confirmed)
+        try publishQueue.settle(2, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue, now: now + PublishQueue.sizeLimitLifetime) == ["big again"])
     }
 
@@ -83,9 +83,9 @@ import TestSupport
         let (job, answer) = job(Self.message("1"), Self.message("2"), Self.message("3"))
         publishQueue.add(job)
         #expect(publish(&publishQueue) == ["1", "2", "3"])
-        try publishQueue.settle(2, multiple: true, as: .confirmed)
+        try publishQueue.settle(2, multiple: true, as: .confirmed, now: now)
         #expect(answer.confirmations == nil)
-        try publishQueue.settle(3, multiple: false, as: .nacked)
+        try publishQueue.settle(3, multiple: false, as: .nacked, now: now)
         #expect(answer.confirmations == [.confirmed, .confirmed, .nacked])
         #expect(publishQueue.isEmpty)
     }
@@ -94,7 +94,7 @@ import TestSupport
         var publishQueue = publishQueue(.init(messages: 2, bytes: 1_000_000))
         publishQueue.add(job(Self.message("1"), Self.message("2"), Self.message("3")).0)
         #expect(publish(&publishQueue) == ["1", "2"])
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue) == ["3"])
     }
 
@@ -110,7 +110,7 @@ import TestSupport
         #expect(returned("1", "b"))
         #expect(returned("t-1", "c"))
         #expect(!returned("1", "z"))
-        try publishQueue.settle(3, multiple: true, as: .confirmed)
+        try publishQueue.settle(3, multiple: true, as: .confirmed, now: now)
         let gone = AMQPConfirmation.returned(code: 312, text: "NO_ROUTE")
         #expect(answer.confirmations == [.confirmed, gone, gone])
     }
@@ -120,11 +120,11 @@ import TestSupport
         let (job, answer) = job(Self.message("1"), Self.message("1"), Self.message("2"))
         publishQueue.add(job)
         #expect(publish(&publishQueue) == ["1"])
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue) == ["1", "2"])
         #expect(
             publishQueue.returned(.init(code: 312, text: "", exchange: "e", routingKey: "k"), messageID: "1") == true)
-        try publishQueue.settle(3, multiple: true, as: .confirmed)
+        try publishQueue.settle(3, multiple: true, as: .confirmed, now: now)
         #expect(answer.confirmations == [.confirmed, .returned(code: 312, text: ""), .confirmed])
     }
 
@@ -133,10 +133,10 @@ import TestSupport
         let (job, answer) = job(Self.message("1"), Self.message("2"), Self.message(nil), Self.message("4"))
         publishQueue.add(job)
         #expect(publish(&publishQueue) == ["1", "2", "t-1"])
-        try publishQueue.settle(2, multiple: false, as: .confirmed)
+        try publishQueue.settle(2, multiple: false, as: .confirmed, now: now)
         publishQueue.channelLost(nil, now: now)
         #expect(publish(&publishQueue) == ["1", "t-1", "4"])
-        try publishQueue.settle(3, multiple: true, as: .confirmed)
+        try publishQueue.settle(3, multiple: true, as: .confirmed, now: now)
         #expect(answer.confirmations == Array(repeating: .confirmed, count: 4))
     }
 
@@ -148,13 +148,13 @@ import TestSupport
         #expect(publish(&publishQueue).count == 4)
         publishQueue.channelLost(publishClose, now: now)
         #expect(publish(&publishQueue) == ["1"])
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue) == ["bad"])
         publishQueue.channelLost(publishClose, now: now)
         #expect(publish(&publishQueue) == ["3"])
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue) == ["4"])
-        try publishQueue.settle(2, multiple: false, as: .confirmed)
+        try publishQueue.settle(2, multiple: false, as: .confirmed, now: now)
         #expect(
             answer.confirmations == [
                 .confirmed, .returned(code: 404, text: publishClose.text), .confirmed, .confirmed,
@@ -171,7 +171,7 @@ import TestSupport
         let (second, answer) = job(Self.message("2", exchange: "gone"), Self.message("3"))
         publishQueue.add(second)
         #expect(publish(&publishQueue) == ["3"])
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(answer.confirmations == [.returned(code: 404, text: publishClose.text), .confirmed])
 
         let later = now + PublishQueue.missingInterval
@@ -198,7 +198,7 @@ import TestSupport
                 publishQueue.channelLost(refusal, now: time)
             }
             #expect(publish(&publishQueue, now: time) == ["good"])
-            try publishQueue.settle(1, multiple: false, as: .confirmed)
+            try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
             time += .seconds(pause)
             let (early, answer) = job(Self.message("early", exchange: "closed"))
             publishQueue.add(early)
@@ -208,9 +208,9 @@ import TestSupport
         let (trial, answer) = job(Self.message("try", exchange: "closed"), Self.message("next", exchange: "closed"))
         publishQueue.add(trial)
         #expect(publish(&publishQueue, now: time) == ["try"])
-        try publishQueue.settle(2, multiple: false, as: .confirmed)
+        try publishQueue.settle(2, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue, now: time) == ["next"])
-        try publishQueue.settle(3, multiple: false, as: .confirmed)
+        try publishQueue.settle(3, multiple: false, as: .confirmed, now: now)
         #expect(answer.confirmations == [.confirmed, .confirmed])
         #expect(publishQueue.isEmpty)
     }
@@ -229,7 +229,7 @@ import TestSupport
         publishQueue.add(abandoned)
         #expect(publish(&publishQueue) == ["1"])
         abandoned.fail(AMQPError(.cancelled, operation: "", detail: ""))
-        try publishQueue.settle(1, multiple: false, as: .confirmed)
+        try publishQueue.settle(1, multiple: false, as: .confirmed, now: now)
         #expect(publish(&publishQueue) == [])
         #expect(publishQueue.isEmpty)
     }
@@ -275,7 +275,7 @@ import TestSupport
                 }
             case .verify(let exchange): publishQueue.verified(exchange, exists: false, now: now)
             case .wait:
-                if sequence > 0 { try publishQueue.settle(sequence, multiple: true, as: .confirmed) }
+                if sequence > 0 { try publishQueue.settle(sequence, multiple: true, as: .confirmed, now: now) }
             }
         }
         #expect(publishQueue.isEmpty)

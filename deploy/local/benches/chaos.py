@@ -1,192 +1,142 @@
-"""Breaks a stack under traffic, one fault after the other, and counts what is left.
+"""A Jepsen-style run: a seeded workload while faults begin and end, then checks of what the services guarantee.
 
-    deploy/local/bench chaos [--faults gate|all|NAME,NAME…] [--seed N] [--nodes 3] [--broker 4 --database 17] [--standby]
+Uses a stack of its own. The history of operations and faults is in history.jsonl of the state folder, the result in
+verdict.json. Each figure is one invariant: its value is the number of violations.
 
-Prints a JSON line for each fault: its choices, the signals seen and missing, the processor time of each service while it
-held, the seconds until everything was ready, empty and open again, and the extra pushes with their bound. Events are
-published until the broker confirms them, so at the end each user has a push of each event. Exits with 1 if a push is
-lost, a signal is missing, a bound is exceeded, or a service does not recover. deploy/operations/faults.md lists the faults.
+    deploy/local/bench chaos                              the faults of the gate, about ten minutes
+    deploy/local/bench chaos --faults all --minutes 60
+    deploy/local/bench chaos --faults rules-killed,broker-killed --seed 7 --build debug
+    deploy/local/bench chaos --trial rules-killed         one fault with little traffic, without the checks
+    deploy/local/bench chaos --mutant NAME                a planted bug, which the run must find
+    deploy/local/bench chaos --mutants                    lists the planted bugs
 """
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender
 
 import argparse
-import collections
-import contextlib
-import http.client
-import itertools
+import dataclasses
+import gzip
 import json
 import os
 import pathlib
-import random
+import shutil
+import signal
+import subprocess
 import sys
-import threading
-import time
-import traceback
-import uuid
 
-import pika
+import yaml
+from bench_figures import Figures
+from chaos_checks import check_all
 from chaos_faults import select
-from chaos_signals import SERVICES, SignalWatch
+from chaos_mutants import MUTANTS
+from chaos_run import ChaosRun, note
 from chaos_stack import ChaosStack
-from local_stack import cloud_event, eventually
+from local_stack import LOCAL, ROOT
 
-RATE = 20
-
-
-class Traffic:
-    """Chat messages to one iOS and one Android user, a few each second, and registrations of another user."""
-
-    def __init__(self, stack):
-        self.stack, self.run = stack, uuid.uuid4().hex[:8]
-        self.sent: list[str] = []
-        self.ends, self.flows = threading.Event(), threading.Event()
-        self.flows.set()
-        self.tokens = {"apns": uuid.uuid4().hex, "fcm": f"fcm:{self.run}"}
-        for provider, platform in (("apns", "ios"), ("fcm", "android")):
-            status, answer = stack.register(
-                "family-portal", f"{provider}-{self.run}", self.tokens[provider], platform=platform)
-            if status != 200:
-                raise RuntimeError(f"cannot register: {answer}")
-        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._publish, self._register)]
-        for thread in self.threads:
-            thread.start()
-
-    def _register(self) -> None:
-        bearer = self.stack.bearer("family-portal", f"registering-{self.run}")
-        while not self.ends.wait(1):
-            self.flows.wait()
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                self.stack.register("family-portal", "", uuid.uuid4().hex * 2, bearer=bearer)
-
-    def _publish(self) -> None:
-        bodies = self._events()
-        event, body = next(bodies)
-        while not self.ends.is_set():
-            self.flows.wait()
-            try:
-                with self.stack.channel() as channel:
-                    while not self.ends.is_set() and self.flows.is_set():
-                        channel.basic_publish(
-                            "events", "family-portal.chat.message.created", body,
-                            pika.BasicProperties(content_type="application/cloudevents+json", delivery_mode=2),
-                            mandatory=True)
-                        self.sent.append(event)
-                        event, body = next(bodies)
-                        time.sleep(1 / RATE)
-            except Exception:  # pika has no common base class for its errors and those of sockets.
-                time.sleep(0.2)
-
-    def _events(self):
-        for number in itertools.count():
-            event = f"{self.run}-{number}"
-            readers = [f"{provider}-{self.run}" for provider in self.tokens]
-            yield event, cloud_event("chat.message.created", {
-                "message": {"id": event, "text": event, "thread_id": None}, "sender": {"id": "w", "name": "P"},
-                "participants": readers}, event)
-
-    def counts(self, statuses: set[int]) -> dict[str, collections.Counter]:
-        """The requests of each event with one of these statuses, by provider."""
-        data = {"apns": lambda body: body["data"], "fcm": lambda body: body["message"]["data"]}
-        return {
-            provider: collections.Counter(
-                data[provider](request["body"])["message_id"] for request in self.stack.requests(provider)
-                if request.get("token") == token and request.get("status") in statuses)
-            for provider, token in self.tokens.items()}
-
-    def missing(self) -> int:
-        """The pushes without an answer that settles them."""
-        return sum(len(set(self.sent) - seen.keys()) for seen in self.counts({200, 400, 404, 410}).values())
-
-    def extra(self) -> int:
-        return sum(sum(seen.values()) - len(seen) for seen in self.counts({200}).values())
-
-    def end(self) -> None:
-        self.ends.set()
-        self.flows.set()
-        for thread in self.threads:
-            thread.join(60)
-
-
-def processor_seconds(stack) -> dict[str, float]:
-    found = {}
-    for service in SERVICES:
-        pid = stack.pid(service)
-        if pid is not None:
-            fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            found[service] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return found
-
-
-def try_out(stack, fault, traffic: Traffic, seed: int) -> bool:
-    extra_before = traffic.extra()
-    watch = SignalWatch(stack, fault.signals)
-    result = {"fault": fault.name}
-    problem = None
-    try:
-        try:
-            result["choices"] = fault.begin(stack, random.Random(seed))
-            watch.chosen(result["choices"])
-            before, begun = processor_seconds(stack), time.monotonic()
-            while time.monotonic() - begun < fault.hold:
-                watch.sample()
-                time.sleep(0.5)
-            held = time.monotonic() - begun
-            result["processor"] = {
-                service: round((after - before[service]) / held, 2)
-                for service, after in processor_seconds(stack).items() if service in before}
-        finally:
-            watch.sample()
-            fault.end(stack)
-        traffic.flows.clear()
-        result["recovered"] = round(stack.await_recovered(fault.recovery), 1)
-        if result["recovered"] > 5:
-            result["awaited"] = sorted(stack.awaited.items(), key=lambda one: -one[1])[:6]
-        eventually(lambda: traffic.missing() == 0, 30, "a push of every event")
-    except Exception:
-        problem = traceback.format_exc(limit=4)
-    traffic.flows.set()
-    result |= {"seen": watch.seen, "missing": watch.missing, "extra": traffic.extra() - extra_before,
-               "bound": fault.extra_pushes, "events": len(traffic.sent)}
-    failed = problem is not None or bool(watch.missing) or result["extra"] > fault.extra_pushes
-    print(json.dumps(result | {"ok": not failed}), flush=True)
-    if problem:
-        print(problem, file=sys.stderr, flush=True)
-    return not failed
+PORT_BASE = 19400
+MEANINGS = {
+    "I1": "confirmed and lost", "I2": "extra pushes without a cause", "I3": "written or charged twice",
+    "I4": "not recovered", "I5": "interactive pushes delayed by bulk", "I6": "memory or descriptors that grow",
+    "I7": "signals that did not appear", "I8": "secrets in logs", "I9": "sent after their expiry",
+    "IP": "sent to the wrong person",
+}
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--state", required=True)
-    arguments.add_argument("--port-base", type=int, default=19200)
-    arguments.add_argument("--build", default="release")
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--state", required=True, help=argparse.SUPPRESS)
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--minutes", type=float, help="time for faults; without it, each fault once")
+    arguments.add_argument("--faults", default="gate", help="gate, all, none or names with commas between them")
+    arguments.add_argument("--rate", type=float, default=20, help="events a second")
+    arguments.add_argument("--build", choices=["debug", "release"], default="release")
+    arguments.add_argument("--port-base", type=int, default=PORT_BASE)
     arguments.add_argument("--keep", action="store_true", help="keep the stack's data and logs")
-    arguments.add_argument("--faults", default="gate", help="gate, all, or names with commas between them")
+    arguments.add_argument("--mutant", choices=list(MUTANTS), help="the planted bug that the build contains")
+    arguments.add_argument("--mutants", action="store_true", help="list the planted bugs")
+    arguments.add_argument("--trial", nargs="+", metavar="FAULT", help="try faults out")
     options = arguments.parse_args()
-    faults = select(options.faults)
-    # deploy/local/bench reads --nodes and --standby.
-    nodes, standby = int(os.environ.get("LOCAL_NODES") or 1), os.environ.get("LOCAL_STANDBY") == "yes"
+    if options.mutants:
+        for name, mutant in MUTANTS.items():
+            print(f"{name}: {mutant.invariant}, {mutant.about}")
+        return
+    # A terminated run stops its stack too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    state = pathlib.Path(options.state)
+    state.mkdir(parents=True, exist_ok=True)
+    if options.trial:
+        sys.exit(subprocess.run([
+            sys.executable, LOCAL / "lib" / "chaos_faults_trial.py", "--state", state, "--build", options.build,
+            "--port-base", str(options.port_base), "--seed", str(options.seed), *options.trial]).returncode)
+    if options.mutant and options.faults == "gate":
+        options.faults = MUTANTS[options.mutant].faults
+    run = perform(options, state)
+    verdicts = check_all(run)
+    write(state, options, run, verdicts)
+    figures = Figures("chaos")
+    for verdict in verdicts:
+        figure = f"{verdict.invariant}: {MEANINGS[verdict.invariant]}"
+        figures.add(figure, len(verdict.violations), "violations", at_most=0)
+        note(f"{verdict.invariant}: {json.dumps(verdict.figures)}")
+        for violation in verdict.violations[:8]:
+            note(f"  {violation}")
+    if options.mutant:
+        conclude_mutant(options.mutant, verdicts)
+    figures.finish(state.parent)
+
+
+def perform(options, state: pathlib.Path):
+    faults = [] if options.faults == "none" else select(options.faults)
     stack = ChaosStack(
-        pathlib.Path(options.state), options.port_base, options.build, nodes, standby)
-    failed = []
+        state / "stack", options.port_base, options.build, nodes=int(os.environ.get("LOCAL_NODES", "1")))
+    stack.environment["LOCAL_RULES_DIRECTORY"] = str(write_rules(state / "rules"))
+    # Ports and data of an interrupted run.
+    stack.down("--erase")
+    # Logs outlive the data, and a seed has the same tokens each time.
+    shutil.rmtree(stack.state / "log", ignore_errors=True)
     try:
         stack.up("--no-demo")
         stack.await_recovered(60)
-        traffic = Traffic(stack)
-        for number, fault in enumerate(faults):
-            reason = fault.needs_of(stack)
-            if reason:
-                print(json.dumps({"fault": fault.name, "skipped": reason}), flush=True)
-            elif not try_out(stack, fault, traffic, options.seed + number):
-                failed.append(fault.name)
-        traffic.end()
+        chaos = ChaosRun(stack, faults, options.seed, options.minutes, options.rate, state)
         try:
-            eventually(lambda: traffic.missing() == 0, 60, "a push of every event")
-        except AssertionError:
-            failed.append("lost")
-        print(json.dumps({"events": len(traffic.sent), "missing": traffic.missing(), "failed": failed}), flush=True)
+            chaos.perform()
+        finally:
+            keep_logs(stack, state)
+        return chaos.run
     finally:
         stack.down(*([] if options.keep else ["--erase"]))
-    sys.exit(1 if failed else 0)
+
+
+def write_rules(folder: pathlib.Path) -> pathlib.Path:
+    """A rule file for each app of the apps file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    template = (LOCAL / "benches" / "chaos" / "rules.yaml").read_text()
+    for app in yaml.safe_load((LOCAL / "demo" / "apps.yaml").read_text())["apps"]:
+        (folder / f"{app}.yaml").write_text(template.replace("@APP@", app))
+    return folder
+
+
+def keep_logs(stack, state: pathlib.Path) -> None:
+    """The services' logs, for the causes of violations."""
+    shutil.rmtree(state / "log", ignore_errors=True)
+    if (stack.state / "log").is_dir():
+        shutil.copytree(stack.state / "log", state / "log", ignore=shutil.ignore_patterns("build.log"))
+
+
+def write(state: pathlib.Path, options, run, verdicts) -> None:
+    with gzip.open(state / "run.json.gz", "wt") as file:
+        json.dump(dataclasses.asdict(run), file)
+    (state / "verdict.json").write_text(json.dumps({
+        "seed": options.seed, "faults": options.faults, "mutant": options.mutant,
+        "invariants": {one.invariant: {"holds": one.holds, "violations": one.violations, "figures": one.figures}
+                       for one in verdicts}}, indent=1))
+
+
+def conclude_mutant(name: str, verdicts) -> None:
+    """Exits with 0 if the invariant of the planted bug found it."""
+    wanted = MUTANTS[name].invariant
+    found = [one.invariant for one in verdicts if not one.holds]
+    print(json.dumps({"bench": "chaos", "mutant": name, "wanted": wanted, "found": found}), flush=True)
+    sys.exit(0 if wanted in found else 1)
 
 
 if __name__ == "__main__":

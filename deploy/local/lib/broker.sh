@@ -73,7 +73,11 @@ node_started_or_died() { port_is_open "${AMQP_PORTS[$1]}" || ! is_running "broke
 # start_broker: starts every node, and returns when all accept connections.
 start_broker() {
   local node
-  for node in $(nodes); do launch_node "$node"; done
+  for node in $(nodes); do
+    launch_node "$node"
+    # The first node starts epmd. A second epmd at the same moment would fail its node.
+    [ "$NODES" -eq 1 ] || wait_until 30 "epmd" port_is_open "$EPMD_PORT" || fail "epmd did not start" "see $STATE/log"
+  done
   for node in $(nodes); do await_node "$node"; done
   [ "$NODES" -eq 1 ] || "$STATE/rabbitmqctl" await_online_nodes "$NODES" --timeout 60 >/dev/null \
     || fail "the $NODES RabbitMQ nodes formed no cluster" "their logs are in $STATE/rabbitmq"
@@ -89,7 +93,10 @@ launch_node() {
   need_free_port "${AMQP_PORTS[$1]}" "the private RabbitMQ node"
   need_free_port "${DIST_PORTS[$1]}" "the private RabbitMQ node's Erlang distribution"
   rm -f "$(node_home "$1")/pid"
-  (broker_environment "$1" && start_process "broker-launcher$suffix" "${broker_system[@]}" "$RABBITMQ_BIN/rabbitmq-server")
+  (
+    broker_environment "$1"
+    start_process "broker-launcher$suffix" "${broker_system[@]}" "$RABBITMQ_BIN/rabbitmq-server"
+  )
 }
 
 await_node() {
@@ -133,6 +140,12 @@ epmd_is_gone() {
   port_is_open "$EPMD_PORT" || return 0
   ERL_EPMD_PORT=$EPMD_PORT epmd -kill
   ! port_is_open "$EPMD_PORT"
+}
+
+# node_urls USER PASSWORD: the URLs of all nodes, separated by spaces.
+node_urls() {
+  local node
+  for node in $(nodes); do node_url "$node" "$@"; done | paste -sd ' '
 }
 
 # broker_url USER PASSWORD [VHOST]: the URL with the addresses of all nodes.

@@ -31,8 +31,8 @@ class BrokerNode:
 
     def rabbitmqctl(self, *arguments: str, timeout: float = 60) -> str:
         """Runs rabbitmqctl on this node and returns its output."""
-        done = subprocess.run(
-            [self._command, "-q", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+        command = [self._command, "-q", *arguments]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
         if done.returncode != 0:
             raise RuntimeError(f"rabbitmqctl {arguments} on {self.name}: {done.stderr[-2000:]}")
         return done.stdout

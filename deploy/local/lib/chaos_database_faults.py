@@ -12,7 +12,14 @@ UNREACHABLE = "any not-ready database: unreachable"
 HOLDING = "any metric heliograph_outage is 1"
 
 
-class RestartedFast(Fault):
+class DatabaseFault(Fault):
+    """A fault of the primary that the stack started with."""
+
+    def needs_of(self, stack):
+        return "the standby is the primary now" if stack.promoted else super().needs_of(stack)
+
+
+class RestartedFast(DatabaseFault):
     """A fast shutdown and a start: open transactions are aborted."""
 
     name = "database-restarted"
@@ -40,7 +47,7 @@ class RestartedImmediately(RestartedFast):
     number = signal.SIGQUIT
 
 
-class Frozen(Fault):
+class Frozen(DatabaseFault):
     """SIGSTOP of the server and its backends."""
 
     name = "database-frozen"
@@ -77,7 +84,7 @@ class Session:
         self.process.wait(20)
 
 
-class SessionFault(Fault):
+class SessionFault(DatabaseFault):
     def __init__(self):
         self.session: Session | None = None
 
@@ -115,7 +122,7 @@ class OldSnapshot(SessionFault):
         return {}
 
 
-class ConnectionsExhausted(Fault):
+class ConnectionsExhausted(DatabaseFault):
     """Connections without a login fill `max_connections`, and the services' own are ended."""
 
     name = "database-connections-exhausted"
@@ -150,7 +157,7 @@ def terminate(stack) -> None:
               "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
 
 
-class BackendsTerminated(Fault):
+class BackendsTerminated(DatabaseFault):
     """Every connection ended by an administrator, five times."""
 
     name = "database-backends-terminated"
@@ -167,7 +174,7 @@ class BackendsTerminated(Fault):
         pass
 
 
-class ReadOnly(Fault):
+class ReadOnly(DatabaseFault):
     """The server accepts no writes, like a former primary."""
 
     name = "database-read-only"
@@ -188,7 +195,7 @@ class ReadOnly(Fault):
         stack.sql("SELECT pg_reload_conf()", "postgres")
 
 
-class DiskFull(Fault):
+class DiskFull(DatabaseFault):
     """The file system of data and log has no room. The server may end; it starts again once there is room."""
 
     name = "database-disk-full"
@@ -218,7 +225,7 @@ class DiskFull(Fault):
         return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
 
 
-class PasswordRotated(Fault):
+class PasswordRotated(DatabaseFault):
     """The database's password of one service changes first, and the file with it at the end."""
 
     name = "database-password-rotated"
@@ -245,7 +252,7 @@ class PasswordRotated(Fault):
         self.user = None
 
 
-class Promoted(Fault):
+class Promoted(DatabaseFault):
     """The primary is killed and its synchronous standby promoted. Once for each stack: the former primary is lost."""
 
     name = "database-promoted"
@@ -256,7 +263,7 @@ class Promoted(Fault):
     def needs_of(self, stack):
         if not stack.standby:
             return "needs a stack with a standby"
-        return super().needs_of(stack) or ("the standby is the primary already" if stack.promoted else None)
+        return super().needs_of(stack)
 
     def begin(self, stack, random):
         stack.kill("database")

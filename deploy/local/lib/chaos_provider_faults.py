@@ -7,6 +7,8 @@ from simulated_users import Simulator
 PAUSED = "apns-sender|fcm-sender metric heliograph_route_open is 0"
 RECONNECTED = 'apns-sender|fcm-sender metric heliograph_push_connects_total{result="ready"} rises'
 CONNECT_FAILED = 'apns-sender|fcm-sender metric heliograph_push_connects_total{result="failed"} rises'
+# Error codes of HTTP/2.
+INTERNAL_ERROR, REFUSED_STREAM = 2, 7
 RETRIED = "apns-sender|fcm-sender metric heliograph_messages_retried_total rises"
 
 
@@ -74,14 +76,14 @@ FAULTS: list[Fault] = [
         signals=["apns-sender|fcm-sender metric heliograph_push_goaways_total rises"], gate=True, hold=10),
     ProviderFault(
         "providers-goaway-and-close", 40,
-        disturbances=on_each(goaway={"last_stream": "before", "code": "INTERNAL_ERROR", "pause_ms": 0}, every_ms=500),
-        signals=["apns-sender|fcm-sender metric heliograph_push_goaways_total rises"], answers_lost=1, gate=True,
+        outcomes=both(goaway={"last_stream": "before", "code": INTERNAL_ERROR, "pause_ms": 0}, share=0.05),
+        signals=["apns-sender|fcm-sender metric heliograph_push_goaways_total rises"], answers_lost=8, gate=True,
         hold=10),
     ProviderFault(
-        "providers-streams-refused", 41, outcomes=both(reset="REFUSED_STREAM", share=0.3),
+        "providers-streams-refused", 41, outcomes=both(reset=REFUSED_STREAM, share=0.3),
         signals=["apns-sender|fcm-sender metric heliograph_push_resends_total rises"], hold=10),
     ProviderFault(
-        "providers-streams-reset", 41, outcomes=both(reset="INTERNAL_ERROR", accepted=True, share=0.3),
+        "providers-streams-reset", 41, outcomes=both(reset=INTERNAL_ERROR, accepted=True, share=0.3),
         signals=[RETRIED], answers_lost=8, hold=10, recovery=150),
     ProviderFault(
         "providers-connections-dropped", 40, 41, outcomes=both(drop=True, accepted=True, share=0.05),
@@ -102,7 +104,7 @@ FAULTS: list[Fault] = [
     ProviderFault(
         "fcm-quota-exhausted", 43,
         outcomes=[{"provider": "fcm", "error_code": "QUOTA_EXCEEDED", "retry_after": 5}],
-        signals=["fcm-sender log: Quota exhausted; pausing"],
+        signals=["fcm-sender metric heliograph_messages_retried_total rises"],
         hold=10, recovery=300),
     ProviderFault(
         "providers-half-open", 46, disturbances=on_each(stall=True), signals=[RECONNECTED], answers_lost=1, hold=45,

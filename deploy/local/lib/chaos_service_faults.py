@@ -97,7 +97,10 @@ class FrozenLong(Frozen):
 
 
 class DescriptorsExhausted(ServiceFault):
-    """No further file descriptor, while the broker closes the connections."""
+    """No further file descriptor, while the broker closes the connections.
+
+    Swift's thread pool (libdispatch) may end the process: it traps when it cannot open a file of /proc.
+    """
 
     name = "descriptors-exhausted"
     numbers = (58,)
@@ -111,6 +114,7 @@ class DescriptorsExhausted(ServiceFault):
     def begin(self, stack, random):
         pid = stack.pid(self.choose(random))
         self.pid = pid
+        self.extra_pushes = unacknowledged_pushes(stack, self.victim)
         self.before = limit_of(pid, "NOFILE")
         prlimit(pid, f"--nofile=4:{self.before[1]}")
         stack.close_broker_connections(self.victim)
@@ -223,7 +227,6 @@ class ClockJump(Restarted):
     name = "clock-jump"
     numbers = (57,)
     hold = 20
-
     jumps = {"+1h": 3600, "-1h": -3600, "+400d": 400 * 86_400, "-400d": -400 * 86_400}
 
     @property

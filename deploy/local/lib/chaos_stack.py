@@ -1,6 +1,5 @@
 """A stack for fault injection: its processes, servers, connections and health."""
 
-import concurrent.futures
 import http.client
 import json
 import os
@@ -150,11 +149,6 @@ class ChaosStack(Stack):
                     raise
                 time.sleep(0.1)
 
-    def start_together(self, names: list[str]) -> None:
-        """Starts nodes of a cluster that wait for one another."""
-        with concurrent.futures.ThreadPoolExecutor(len(names)) as starts:
-            list(starts.map(self.start, names))
-
     def stop(self, name: str) -> None:
         self.service("stop", name)
 
@@ -195,14 +189,11 @@ class ChaosStack(Stack):
 
     # Broker and database
 
-    @property
-    def broker_nodes(self) -> list:
-        """The broker's nodes. Without a cluster, None in place of the one node."""
-        return super().broker_nodes if hasattr(Stack, "broker_nodes") else [None]
-
     def rabbitmqctl(self, *arguments: str, timeout: float = 60, check: bool = True) -> str:
+        """Runs rabbitmqctl on the first node that runs."""
+        node = self.broker_nodes[0] if self.nodes == 1 else next(one for one in self.broker_nodes if one.is_running)
         done = subprocess.run(
-            [self.state / "rabbitmqctl", "-q", *arguments],
+            [self.state / f"rabbitmqctl{node.process.removeprefix('broker')}", "-q", *arguments],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
         if check and done.returncode != 0:
             raise RuntimeError(f"rabbitmqctl {arguments}: {(done.stderr or done.stdout)[-2000:]}")
@@ -237,7 +228,7 @@ class ChaosStack(Stack):
 
     def sql(self, statement: str, database: str = "heliograph", timeout: float = 30) -> str:
         """Runs a statement as the database's administrator, past the proxy and past read-only settings."""
-        url = self.env["DATABASE_URL"].rsplit("/", 1)[0] + f"/{database}"
+        url = re.sub(r"/heliograph(\?|$)", rf"/{database}\1", self.env["DATABASE_URL"])
         done = subprocess.run(
             ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", url], input=statement, capture_output=True, text=True,
             timeout=timeout, env=dict(os.environ, PGOPTIONS="-c default_transaction_read_only=off"))

@@ -80,14 +80,15 @@ start_standby() {
   folder=$(database_folder)
   if ! as_database_user test -f "$folder/standby/PG_VERSION"; then
     rm -rf "$folder/standby" # an interrupted copy
+    local log=$STATE/log/standby-copy.log
     PGPASSWORD=$(secret database-administrator) run_postgres "$(postgres_bin)/pg_basebackup" --no-sync \
-      --pgdata="$folder/standby" --checkpoint=fast --wal-method=stream --create-slot --slot=standby --write-recovery-conf \
-      --dbname="host=127.0.0.1 port=$POSTGRES_PORT user=heliograph application_name=standby" \
-      >"$STATE/log/standby-copy.log" 2>&1 \
-      || { tail -n 10 "$STATE/log/standby-copy.log" >&2; fail "pg_basebackup failed" "see $STATE/log/standby-copy.log"; }
+      --pgdata="$folder/standby" --checkpoint=fast --wal-method=stream --create-slot --slot=standby \
+      --write-recovery-conf --dbname="host=127.0.0.1 port=$POSTGRES_PORT user=heliograph application_name=standby" \
+      >"$log" 2>&1 || { tail -n 10 "$log" >&2; fail "pg_basebackup failed" "see $log"; }
   fi
   launch_database database-standby "$folder/standby" "$STANDBY_PORT"
-  administer_database postgres "ALTER SYSTEM SET synchronous_standby_names = 'standby'" "SELECT pg_reload_conf()" >/dev/null
+  administer_database postgres \
+    "ALTER SYSTEM SET synchronous_standby_names = 'standby'" "SELECT pg_reload_conf()" >/dev/null
   wait_until 30 "the synchronous standby" standby_is_synchronous \
     || fail "the standby does not stream" "its log is $STATE/log/database-standby.log"
 }

@@ -190,7 +190,7 @@ write_env() {
     cat >"$STATE/env" <<END
 # Addresses and development credentials of the local stack; written by deploy/local/up. Source it: . .local/env
 export AMQP_URL='$(node_url 1 administrator "$(secret broker-administrator)")'
-export AMQP_NODE_URLS='$(for node in $(nodes); do node_url "$node" administrator "$(secret broker-administrator)"; done | paste -sd ' ')'
+export AMQP_NODE_URLS='$(node_urls administrator "$(secret broker-administrator)")'
 export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)")'
 export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
 export RULES_URL='http://127.0.0.1:$RULES_PORT'
