@@ -7,22 +7,38 @@ import Synchronization
 
 /// The database's time, shared by all processes of a service, which compare leases and due times of one another.
 ///
-/// Extrapolates a reading of the database's clock with the monotonic clock, and renews it when it is old. Does not use
-/// the machine's wall clock, which may be wrong or jump.
+/// Extrapolates a reading of the database's clock with the monotonic clock, and reads again when the last one is old.
+/// Does not use the machine's wall clock, which may be wrong or jump.
 package final class DatabaseClock: Sendable {
-    /// The age at which a reading is renewed.
+    /// The time after which the database's clock is read again.
     package static let maximumAge = Duration.seconds(15)
-    /// A reading with a longer round trip is less accurate than the last one and is discarded.
-    package static let longestRoundTrip = Duration.seconds(1)
+    /// How far two clocks drift apart, as a divisor of the time: 100 parts per million.
+    private static let driftDivisor = 10_000
 
     private struct Reading {
         var time: Timestamp
         var at: ContinuousClock.Instant
+        /// How far `time` may be wrong: half of the round trip.
+        var error: Duration
+
+        func time(at instant: ContinuousClock.Instant) -> Timestamp { time + (instant - at) }
+
+        func error(at instant: ContinuousClock.Instant) -> Duration {
+            error + (instant - at) / DatabaseClock.driftDivisor
+        }
+
+        /// Whether `newer` shows that the database's clock was set, or is more accurate.
+        func isReplaced(by newer: Reading) -> Bool {
+            let error = error(at: newer.at)
+            let difference = newer.time - time(at: newer.at)
+            return newer.error <= error || abs(difference / .seconds(1)) > (error + newer.error) / .seconds(1)
+        }
     }
 
     private let read: @Sendable () async throws -> Timestamp
     private let uptime: @Sendable () -> ContinuousClock.Instant
-    private let last = Mutex<Reading?>(nil)
+    /// The most accurate reading, and the time of the last one.
+    private let best = Mutex<(reading: Reading, readAt: ContinuousClock.Instant)?>(nil)
 
     /// - Parameters:
     ///   - read: reads the database's time.
@@ -52,18 +68,20 @@ package final class DatabaseClock: Sendable {
         let time = try await read()
         let end = uptime()
         // Assumes that the database read its clock in the middle of the round trip, which minimises the error.
-        let reading = Reading(time: time + (end - begin) / 2, at: end)
-        last.withLock { last in
-            if last == nil || end - begin <= Self.longestRoundTrip { last = reading }
+        let error = (end - begin) / 2
+        let reading = Reading(time: time + error, at: end, error: error)
+        return best.withLock { best in
+            let kept = best.map { $0.reading.isReplaced(by: reading) ? reading : $0.reading } ?? reading
+            best = (kept, end)
+            return kept.time(at: end)
         }
-        return reading.time
     }
 
     private func extrapolated() -> Timestamp? {
         let uptime = uptime()
-        return last.withLock { last in
-            guard let last, uptime - last.at <= Self.maximumAge else { return nil }
-            return last.time + (uptime - last.at)
+        return best.withLock { best in
+            guard let best, uptime - best.readAt <= Self.maximumAge else { return nil }
+            return best.reading.time(at: uptime)
         }
     }
 }

@@ -60,6 +60,33 @@ import TestSupport
         #expect(try await machine.clock.now() == Timestamp(milliseconds: 1_000_200))
     }
 
+    @Test func `a less accurate reading does not replace a consistent one`() async throws {
+        let machine = Machine()
+        let clock = machine.clock
+        machine.state.withLock { $0.roundTrip = .milliseconds(2) }
+        #expect(try await clock.now() == Timestamp(milliseconds: 1_000_001))
+        // A slow network: the database read its clock at the begin of the round trip.
+        machine.state.withLock { state in
+            state.uptime += .seconds(20)
+            state.database = Timestamp(milliseconds: 1_020_001)
+            state.roundTrip = .milliseconds(400)
+        }
+        #expect(try await clock.now() == Timestamp(milliseconds: 1_020_401))
+        #expect(machine.state.withLock { $0.readings } == 2)
+    }
+
+    @Test func `a less accurate reading replaces one that it contradicts`() async throws {
+        let machine = Machine()
+        let clock = machine.clock
+        #expect(try await clock.now() == Timestamp(milliseconds: 1_000_000))
+        machine.state.withLock { state in
+            state.uptime += .seconds(20)
+            state.database = Timestamp(milliseconds: 1_019_000)
+            state.roundTrip = .milliseconds(400)
+        }
+        #expect(try await clock.now() == Timestamp(milliseconds: 1_019_200))
+    }
+
     @Test func `without a database, reading the time fails`() async throws {
         struct Away: Error {}
         let clock = DatabaseClock(read: { throw Away() })

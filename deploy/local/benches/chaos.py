@@ -5,6 +5,7 @@ verdict.json. Each figure is one invariant: its value is the number of violation
 
     deploy/local/bench chaos                              the faults of the gate, about ten minutes
     deploy/local/bench chaos --faults all --minutes 60
+    deploy/local/bench chaos --faults none --minutes 120  a soak: the workload without faults
     deploy/local/bench chaos --faults rules-killed,broker-killed --seed 7 --build debug
     deploy/local/bench chaos --trial rules-killed         one fault with little traffic, without the checks
     deploy/local/bench chaos --mutant NAME                a planted bug, which the run must find

@@ -256,6 +256,7 @@ class Promoted(DatabaseFault):
     """The primary is killed and its synchronous standby promoted. Once for each stack: the former primary is lost."""
 
     name = "database-promoted"
+    final = True
     numbers = (31,)
     hold = 10
     signals = (UNREACHABLE,)

@@ -17,6 +17,8 @@ class Fault:
     gate: bool = False
     # 3: needs a broker cluster of three nodes.
     nodes: int = 1
+    # Whether it prevents other faults afterwards, so that a run plays it last.
+    final: bool = False
     # Seconds between begin and end.
     hold: float = 10
     # Seconds after the end, until every service is ready, every queue is empty and every route is open.

@@ -61,7 +61,6 @@ class People:
         self.secret = bearer_secret.read_text().splitlines()[0].encode()
         self.apps = {name: self._app(name) for name in APPS}
         self.bearers: dict[tuple[str, str], str] = {}
-        self.spare = 0
 
     def token(self, provider: str) -> str:
         digits = f"{self.random.getrandbits(256):064x}"
@@ -76,12 +75,6 @@ class People:
                 users = tuple(f"{kind}-{self.run}-{name}-{number}{suffix}" for suffix in names)
                 getattr(app, kind).append(Phone(name, provider, self.token(provider), users))
         return app
-
-    def passing(self, app: str) -> Phone:
-        """A phone of a new user."""
-        self.spare += 1
-        provider = APPS[app][self.spare % len(APPS[app])]
-        return Phone(app, provider, self.token(provider), (f"passing-{self.run}-{app}-{self.spare}",))
 
     def crowd(self, app: str) -> list[str]:
         """The users of a crowd: the steady ones, and users without a device."""

@@ -1,12 +1,13 @@
 """The requests of phones during a chaos run: registrations, sign-outs, takeovers, erasures, preferences."""
 
 import json
-import random
 import threading
 import time
+from collections.abc import Iterator
 
 from chaos_history import History, Operation
 from chaos_people import PLATFORMS, People, Phone
+from chaos_workload import Request, requests
 from simulated_users import Simulator
 
 # A request without an answer may still be processed. Its successor waits this long after the retry succeeded.
@@ -18,14 +19,13 @@ class Phones:
     """One thread for each app, so the requests of one phone are in sequence."""
 
     def __init__(self, stack, people: People, history: History, seed: int, flows: threading.Event, pause: float = 0.4):
-        self.stack, self.people, self.history, self.flows, self.pause = stack, people, history, flows, pause
+        self.stack, self.people, self.history, self.flows = stack, people, history, flows
         self.env = stack.env
         self.ends = threading.Event()
         self.busy_until: dict[str, float] = {}
-        self.moved: dict[str, int] = {}
         self.threads = [
-            threading.Thread(target=self._work, args=(name, random.Random(f"{seed}-{name}")), daemon=True)
-            for name in people.apps]
+            threading.Thread(target=self._work, args=(requests(people, seed, app, pause),), daemon=True)
+            for app in people.apps.values()]
 
     def set_up(self) -> None:
         """Registers every phone. The run has not begun, so each request must succeed."""
@@ -50,62 +50,34 @@ class Phones:
         for thread in self.threads:
             thread.join(120)
 
-    def _work(self, name: str, chance: random.Random) -> None:
-        app = self.people.apps[name]
-        while not self.ends.wait(chance.uniform(0.5, 1.5) * self.pause):
-            self.flows.wait()
-            if self.ends.is_set():
+    def _work(self, requests: Iterator[Request]) -> None:
+        for request in requests:
+            if self.ends.wait(request.pause):
                 return
-            match chance.choices(["move", "leave", "prefer", "erase", "refresh", "renew"], [6, 3, 3, 1, 4, 2])[0]:
-                case "move":
-                    self._move(chance.choice(app.moving))
-                case "leave":
-                    self._leave(chance.choice(app.moving))
-                case "prefer":
-                    self._choose(chance.choice(app.choosing))
-                case "erase":
-                    self._erase(self.people.passing(name))
-                case "refresh":
-                    phone = chance.choice(app.steady)
-                    self.register(phone, phone.users[0])
-                case "renew":
-                    self._renew(chance.choice(app.renewing))
+            self.flows.wait()
+            if self.ends.wait(max(0, self.busy_until.get(request.phone.token, 0) - time.monotonic())):
+                return
+            self._play(request)
 
-    # The steps
+    def _play(self, request: Request) -> None:
+        phone, user = request.phone, request.user
+        match request.kind:
+            case "takeover" | "registration":
+                self._surely(phone, lambda: self.register(phone, user))
+            case "sign-out":
+                self._surely(phone, lambda: self._request(
+                    "signed-out", phone, user, "POST", "/api/notifications/push/unregister", body_of(phone)))
+            case "preference":
+                self._surely(phone, lambda: self._prefer(phone, {"types": {"news": request.wants}}, request.wants))
+            case "erasure":
+                self._surely(phone, lambda: self._request(
+                    "erased", phone, user, "DELETE", f"/v1/operator/devices?app={phone.app}&user={user}", None,
+                    key=self.env["REGISTRY_OPERATOR_KEY"]))
+            case "revocation":
+                self._revoke(phone)
 
-    def _owner(self, phone: Phone) -> int:
-        return self.moved.get(phone.token, 0)
-
-    def _move(self, phone: Phone) -> None:
-        """The phone's other user registers it."""
-        if self._is_free(phone):
-            self.moved[phone.token] = 1 - self._owner(phone)
-            self._surely(phone, lambda: self.register(phone, phone.users[self._owner(phone)]))
-
-    def _leave(self, phone: Phone) -> None:
-        """The phone's user signs out, and mostly returns later."""
-        if self._is_free(phone):
-            user = phone.users[self._owner(phone)]
-            self._surely(phone, lambda: self._request(
-                "signed-out", phone, user, "POST", "/api/notifications/push/unregister", body_of(phone)))
-
-    def _choose(self, phone: Phone) -> None:
-        if self._is_free(phone):
-            wants = bool(self.moved.get(phone.token, 0))
-            self.moved[phone.token] = int(not wants)
-            self._surely(phone, lambda: self._prefer(phone, {"types": {"news": wants}}, wants))
-
-    def _erase(self, phone: Phone) -> None:
-        user = phone.users[0]
-        if self._surely(phone, lambda: self.register(phone, user)):
-            self._surely(phone, lambda: self._request(
-                "erased", phone, user, "DELETE", f"/v1/operator/devices?app={phone.app}&user={user}", None,
-                key=self.env["REGISTRY_OPERATOR_KEY"]))
-
-    def _renew(self, phone: Phone) -> None:
-        """The provider reports the token as gone, and the phone registers again before feedback decides."""
-        if not self._is_free(phone):
-            return
+    def _revoke(self, phone: Phone) -> None:
+        """The provider reports the token as gone. The phone registers again, often before feedback decides."""
         gone = {"provider": phone.provider, "token": phone.token, "count": 1}
         gone |= ({"status": 410, "reason": "Unregistered", "timestamp": None} if phone.provider == "apns"
                  else {"status": 404, "error_code": "UNREGISTERED"})
@@ -117,8 +89,7 @@ class Phones:
                 while time.monotonic() < deadline and not self._was_refused(phone, event):
                     time.sleep(0.05)
         except Exception as error:  # Without broker or simulator there is nothing to renew.
-            self.history.note("renewal-failed", token=phone.token, error=repr(error)[:80])
-        self._surely(phone, lambda: self.register(phone, phone.users[0]))
+            self.history.note("revocation-failed", token=phone.token, error=repr(error)[:80])
 
     def _push(self, phone: Phone, event: str) -> bool:
         body = {"specversion": "1.0", "id": event, "source": "/chaos", "type": "note.plain",
@@ -126,6 +97,7 @@ class Phones:
         operation = Operation(
             "published", "unknown", time.time(), 0, phone.app, event, "note.plain", phone.users,
             monotonic=time.monotonic())
+        self.history.invoke(operation)
         try:
             self.stack.publish(
                 f"{phone.app}.note.plain", json.dumps(body).encode(), content_type="application/cloudevents+json",
@@ -142,9 +114,6 @@ class Phones:
         return any(event in json.dumps(request.get("body")) for request in page["requests"])
 
     # Requests
-
-    def _is_free(self, phone: Phone) -> bool:
-        return time.monotonic() >= self.busy_until.get(phone.token, 0)
 
     def _surely(self, phone: Phone, request) -> bool:
         """Repeats a request until it is answered with success. Returns whether it was."""
@@ -173,6 +142,7 @@ class Phones:
         operation = Operation(
             kind, "unknown", time.time(), 0, phone.app, user=user, provider=phone.provider, token=phone.token,
             wants=wants, monotonic=time.monotonic())
+        self.history.invoke(operation)
         bearer = key or self.people.bearer(phone.app, user)
         headers = {"Authorization": f"Bearer {bearer}", "Content-Type": content_type}
         try:

@@ -1,40 +1,29 @@
 """Publishes the events of a chaos run at a steady rate, as an upstream does."""
 
 import contextlib
-import datetime
 import itertools
-import json
 import random
 import threading
 import time
+from dataclasses import dataclass
 
 import pika
 from chaos_history import History, Operation
 from chaos_people import People
-
-# Events by type, and how often each occurs.
-WEIGHTS = {
-    "note.plain": 50, "note.once": 10, "note.capped": 12, "note.waiting": 4, "note.quiet": 3, "note.scheduled": 8,
-    "note.gathered": 8, "moving": 9,
-}
-# Shares of events that expire soon, and that are published twice.
-EXPIRING, REPEATED = 0.1, 0.1
-# Seconds until an expiring event is void.
-LIFETIMES = (0.05, 2, 6)
-
+from chaos_workload import CROWDS, Event, Events
 
 class Publisher:
     """A thread with a connection of its own. `flows` pauses it."""
 
     def __init__(self, stack, people: People, history: History, seed: int, rate: float, flows: threading.Event):
-        self.stack, self.people, self.history, self.rate, self.flows = stack, people, history, rate, flows
+        self.stack, self.history, self.rate, self.flows = stack, history, rate, flows
         self.random = random.Random(seed)
-        self.numbers = itertools.count()
-        self.name = f"{people.run}-{seed}"
+        self.workload = Events(people, seed)
+        self.events, self.crowds = iter(self.workload), itertools.count()
         self.ends = threading.Event()
         self.texts: list[str] = []
         # Events of large groups and campaigns, to be published next.
-        self.large: list[str] = []
+        self.large: list[Event] = []
         self.thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self) -> None:
@@ -47,7 +36,7 @@ class Publisher:
 
     def call_crowds(self, apps) -> None:
         """Adds an event to a large group and one to every device of these apps."""
-        self.large += [f"{app}/{type}" for app in apps for type in ("crowd.called", "campaign.started")]
+        self.large += [self.workload.crowd(app, type, next(self.crowds)) for app in apps for type in CROWDS]
 
     def _connection(self) -> pika.BlockingConnection:
         urls = self.stack.env["AMQP_NODE_URLS"].split()
@@ -57,7 +46,7 @@ class Publisher:
         return pika.BlockingConnection(parameters)
 
     def _work(self) -> None:
-        again: list[tuple[Operation, bytes, str]] = []
+        again: list[Attempt] = []
         while not self.ends.is_set():
             connection = None
             try:
@@ -72,79 +61,54 @@ class Publisher:
                     if connection is not None and connection.is_open:
                         connection.close()
 
-    def _publish_events(self, connection, channel, again: list) -> None:
+    def _publish_events(self, connection, channel, again: list["Attempt"]) -> None:
         while not self.ends.is_set():
             while not self.flows.wait(1) and not self.ends.is_set():
                 connection.process_data_events()
             if self.ends.is_set():
                 return
             begun = time.monotonic()
-            operation, body, key = again.pop() if again else self._event()
-            self._attempt(channel, operation, body, key, again)
+            self._publish(channel, again.pop() if again else self._next(), again)
             pause = 1 / self.rate - (time.monotonic() - begun)
             if pause > 0:
                 time.sleep(pause)
 
-    def _attempt(self, channel, operation: Operation, body: bytes, key: str, again: list) -> None:
-        operation.began, operation.monotonic = time.time(), time.monotonic()
+    def _next(self) -> "Attempt":
+        event = self.large.pop(0) if self.large else next(self.events)
+        self.texts.append(event.text)
+        return Attempt(event, time.time())
+
+    def _publish(self, channel, attempt: "Attempt", again: list["Attempt"]) -> None:
+        event, operation = attempt.event, attempt.operation()
+        self.history.invoke(operation)
         try:
             channel.basic_publish(
-                "events", key, body,
+                "events", event.key, event.body(attempt.first),
                 pika.BasicProperties(content_type="application/cloudevents+json", delivery_mode=2), mandatory=True)
             operation.result = "ok"
         except (pika.exceptions.UnroutableError, pika.exceptions.NackError) as refusal:
             operation.result, operation.error = "failed", repr(refusal)[:80]
         except Exception as error:
-            operation.result, operation.error = "unknown", repr(error)[:80]
+            operation.error = repr(error)[:80]
             raise
         finally:
             operation.ended = time.time()
             self.history.add(operation)
-            repeats = self.random.random() < (REPEATED if operation.result == "ok" else 0.5)
-            if repeats and operation.type != "note.once":
-                again.append((Operation(**vars(operation)), body, key))
-
-    def _event(self) -> tuple[Operation, bytes, str]:
-        if self.large:
-            name, type = self.large.pop(0).split("/")
-        else:
-            name = self.random.choice(list(self.people.apps))
-            type = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
-        app = self.people.apps[name]
-        users, steady, type = self._recipients(app, type)
-        event = f"{self.name}-{next(self.numbers)}"
-        text = f"text-{event}-{self.random.getrandbits(48):012x}"
-        self.texts.append(text)
-        data, attributes, expires = {"who": users, "text": text}, {}, None
-        if type == "campaign.started":
-            del data["who"]
-        if type == "note.scheduled":
-            data["at"] = rfc3339(time.time() + self.random.uniform(0, 12))
-        if type in ("note.plain", "note.once") and self.random.random() < EXPIRING:
-            expires = time.time() + self.random.choice(LIFETIMES)
-            attributes["expirytime"] = rfc3339(expires)
-        body = json.dumps({
-            "specversion": "1.0", "id": event, "source": "/chaos", "type": type, "data": data, **attributes}).encode()
-        operation = Operation("published", "unknown", 0, 0, name, event, type, tuple(users), expires, steady)
-        return operation, body, f"{name}.{type}"
-
-    def _recipients(self, app, type: str) -> tuple[list[str], bool, str]:
-        """The users, whether they keep their phones, and the event's type."""
-        match type:
-            case "moving":
-                phone = self.random.choice([*app.moving, *app.choosing])
-                return [self.random.choice(phone.users)], False, "note.plain"
-            case "note.plain" | "note.once":
-                several = self.random.sample(app.steady, self.random.choice([1, 1, 1, 3]))
-                return [phone.users[0] for phone in several], True, type
-            case "crowd.called":
-                return self.people.crowd(app.name), False, type
-            case "campaign.started":
-                return [], False, type
-        kinds = {"note.capped": app.capped, "note.waiting": app.waiting, "note.quiet": app.quiet,
-                 "note.scheduled": app.steady, "note.gathered": app.digesting}
-        return [self.random.choice(kinds[type]).users[0]], True, type
+            if not attempt.is_last and (event.twice if operation.result == "ok" else event.retried):
+                again.append(Attempt(event, attempt.first, is_last=operation.result == "ok"))
 
 
-def rfc3339(at: float) -> str:
-    return datetime.datetime.fromtimestamp(at, datetime.timezone.utc).isoformat(timespec="milliseconds")
+@dataclass
+class Attempt:
+    """An event to publish. Its body has the times of the first attempt."""
+
+    event: Event
+    first: float
+    is_last: bool = False
+
+    def operation(self) -> Operation:
+        event = self.event
+        expires = None if event.expires_after is None else self.first + event.expires_after
+        return Operation(
+            "published", "unknown", time.time(), 0, event.app, event.id, event.type, event.users, expires,
+            event.steady, monotonic=time.monotonic())

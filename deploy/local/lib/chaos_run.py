@@ -18,6 +18,8 @@ from chaos_snapshot import await_end, find_leaks, take_dead_letters, take_tables
 
 # Seconds of the workload alone, beside large groups, and after the end of each fault.
 BASELINE, BULK, AFTER = 20, 15, 4
+# Seconds between two pauses of a run without faults.
+BURST = 50
 LAST_WAIT = 180
 
 
@@ -50,6 +52,8 @@ class ChaosRun:
         self._rest(None)
         for fault in self._sequence(begun):
             self._play(fault)
+        if not self.faults and self.minutes:
+            self._soak(begun + self.minutes * 60)
         self.flows.set()
         time.sleep(AFTER)
         for thread in [*self.publishers, self.phones]:
@@ -61,6 +65,7 @@ class ChaosRun:
         while self.faults:
             order = list(self.faults)
             self.random.shuffle(order)
+            order.sort(key=lambda fault: fault.final)
             for fault in order:
                 if self.minutes is not None and time.monotonic() > begun + self.minutes * 60:
                     return
@@ -74,6 +79,12 @@ class ChaosRun:
         time.sleep(seconds)
         self.run.phases[name] = (begun, time.time())
         note(f"{name}: {seconds} s, {len(self.run.operations)} operations so far")
+
+    def _soak(self, end: float) -> None:
+        """The workload without faults. A sample of every process is taken in each pause."""
+        while time.monotonic() < end:
+            self._phase("soak", BURST)
+            self._rest(None)
 
     def _play(self, fault) -> None:
         needs = fault.needs_of(self.stack)
@@ -130,7 +141,7 @@ class ChaosRun:
         except AssertionError as failure:
             if span:
                 span.problem += str(failure)
-            note(f"{span.name if span else 'bulk'}: {failure}")
+            note(f"{span.name if span else 'without a fault'}: {failure}")
         self.observer.tap()
         self.observer.collect()
         self.observer.sample()
