@@ -22,9 +22,7 @@ extension DryRun {
         let decided = event.decisions(&people, news, now: now)
         var writes = DecisionWrites(decidedAt: now)
         writes.add(event, decided, people, spread: spread)
-        keep(
-            writes, Dictionary(event.drafts.map { ($0.rendered.id, $0.rendered) }) { first, _ in first },
-            now)
+        keep(writes, now)
         let kept = Set(writes.inbox.map(\.notification))
         var rest = decided[...]
         for draft in event.drafts {
@@ -43,12 +41,12 @@ extension DryRun {
     /// The badge of a user whose icon shows the unread count.
     func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
 
-    private mutating func keep(
-        _ writes: DecisionWrites, _ renderedNotifications: [UUID: RenderedNotification], _ now: Timestamp
-    ) {
+    /// Records inbox items, held notifications and digest items.
+    mutating func keep(_ writes: DecisionWrites, _ now: Timestamp) {
+        let rendered = Dictionary(writes.renderedNotifications.map { ($0.id, $0) }) { first, _ in first }
         for kept in writes.inbox { unread[kept.person, default: []].append(kept) }
         for held in writes.held {
-            guard let rendered = renderedNotifications[held.rendered] else { continue }
+            guard let rendered = rendered[held.rendered] else { continue }
             waiting.append(HeldItem(held, rendered, now))
         }
         for one in writes.gathered { gather(one, now) }

@@ -18,23 +18,15 @@ extension DryRun {
     ///
     /// - Returns: `nil` if the rule is gone.
     mutating func release(_ item: HeldItem, _ now: Timestamp) -> Release? {
+        guard let found = ruleSets.rule(of: item.rendered) else { return nil }
         var item = item
-        guard let set = ruleSets.ruleSets[item.rendered.app], let rule = set.rule(named: item.rendered.rule) else {
-            return nil
-        }
-        let decision = DecisionEngine(defaults: set.defaults, now: now).decide(
-            item.input(rule), &people[item.person, default: Person()])
-        let decided = DecisionRecord(
-            notification: item.recipient.notification, step: item.step, event: item.event, rule: rule.name,
-            person: item.person, decision: decision, ruleSet: set.version)
-        let settings = people[item.person]?.settings ?? PersonalSettings()
-        let kept = item.kept(decision, isWanted: set.defaults.keeps(rule.policy, for: settings))
-        if let kept { unread[item.person, default: []].append(kept) }
-        item.isKept = true
-        if let gathered = item.gathered(decision, rule, set.defaults, now: now) { gather(gathered, now) }
-        item.take(decision, rule, spread: spread)
+        var writes = DecisionWrites(decidedAt: now)
+        item.release(by: found, &people, &writes, spread: spread)
+        keep(writes, now)
         if item.leaving == nil, !item.isOver { waiting.append(item) }
-        return Release(decided: decided, item: item, countsUnread: rule.how.countsUnread, isKept: kept != nil)
+        return Release(
+            decided: writes.decisions[0], item: item, countsUnread: found.rule.how.countsUnread,
+            isKept: !writes.inbox.isEmpty)
     }
 
     /// Records a release. The badge has the present count, not the count from when the notification was held.
@@ -47,27 +39,26 @@ extension DryRun {
 
     /// Puts an item into its bucket, and plans when the bucket closes.
     mutating func gather(_ one: DecisionWrites.Gathered, _ now: Timestamp) {
-        let key = BucketKey(person: one.person, bucket: one.bucket)
+        let item = one.item
         var row =
-            buckets[key]
-            ?? DueBucket(key: key, rule: one.rule, bucket: Bucket(plannedAt: one.from, last: nil, items: []))
-        let isOvertaken = row.bucket.items.contains { $0.name == one.item && $0.saidAt > one.saidAt }
+            buckets[one.key]
+            ?? DueBucket(key: one.key, rule: one.rule, bucket: Bucket(plannedAt: item.from, items: []))
+        let isOvertaken = row.bucket.items.contains { $0.name == item.name && $0.saidAt > item.saidAt }
         if !isOvertaken {
-            row.bucket.items.removeAll { $0.name == one.item }
-            row.bucket.items.append(
-                Bucket.Item(
-                    name: one.item, notification: one.notification, event: one.event, correlation: one.correlation,
-                    values: one.values, saidAt: one.saidAt, from: one.from, end: one.end))
+            row.bucket.items.removeAll { $0.name == item.name }
+            row.bucket.items.append(item)
         }
-        let settings = people[one.person]?.settings ?? PersonalSettings()
-        let planned = one.digest.closing(after: one.from, settings: settings, zone: one.zone, last: row.bucket.last).at
+        let settings = people[one.key.person]?.settings ?? PersonalSettings()
+        let planned = one.digest.closing(
+            after: item.from, settings: settings, zone: one.zone, last: row.bucket.last
+        ).at
         if planned < row.closing.next ?? Timestamp(milliseconds: .max) {
             row.closing.next = planned
-            row.bucket.plannedAt = one.from
+            row.bucket.plannedAt = item.from
         }
         let news = row.bucket.items.filter { !$0.wasSent && $0.from <= now }.count
         if let count = one.digest.count, news >= count { row.closing.next = now }
-        buckets[key] = row
+        buckets[one.key] = row
     }
 
     /// Closes a bucket that is due. Its digest is decided like a held notification.
@@ -97,10 +88,7 @@ extension DryRun {
         row.bucket.last = row.closing.last
         row.bucket.plannedAt = row.closing.plannedAt
         buckets[row.key] = row
-        for held in writes.held {
-            guard let rendered = writes.renderedNotifications.first(where: { $0.id == held.rendered }) else { continue }
-            waiting.append(HeldItem(held, rendered, now))
-        }
+        keep(writes, now)
     }
 
     /// Corrects the badge on all devices of a user after a read.

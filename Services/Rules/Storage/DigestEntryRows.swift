@@ -21,9 +21,8 @@ extension PostgresTransaction {
         // Only the latest notification about an item counts, also within a batch.
         var items: [BucketKey: [String: DecisionWrites.Gathered]] = [:]
         for one in gathered {
-            let key = BucketKey(person: one.person, bucket: one.bucket)
-            if let other = items[key]?[one.item], other.saidAt > one.saidAt { continue }
-            items[key, default: [:]][one.item] = one
+            if let other = items[one.key]?[one.item.name], other.item.saidAt > one.item.saidAt { continue }
+            items[one.key, default: [:]][one.item.name] = one
         }
         guard !items.isEmpty else { return }
         let keys = items.keys.sorted()
@@ -41,13 +40,13 @@ extension PostgresTransaction {
         try await execute(DigestEntryRows.insert(items.values.flatMap(\.values)))
         var plans: [DigestEntryRows.Plan] = []
         for key in keys {
-            guard let first = items[key]?.values.min(by: { $0.from < $1.from }) else { continue }
+            guard let first = items[key]?.values.min(by: { $0.item.from < $1.item.from }) else { continue }
             let settings = people[key.person]?.settings ?? PersonalSettings()
             let occasion = first.digest.closing(
-                after: first.from, settings: settings, zone: first.zone, last: last[key])
+                after: first.item.from, settings: settings, zone: first.zone, last: last[key])
             plans.append(
                 DigestEntryRows.Plan(
-                    key: key, closeAt: occasion.at, plannedAt: first.from, count: first.digest.count))
+                    key: key, closeAt: occasion.at, plannedAt: first.item.from, count: first.digest.count))
         }
         try await execute(DigestEntryRows.plan(plans, now))
     }
@@ -75,7 +74,8 @@ enum DigestEntryRows {
     }
 
     /// Inserts items. A later notification replaces an earlier one about the same item, and counts as new.
-    fileprivate static func insert(_ items: [DecisionWrites.Gathered]) throws(WireError) -> SQL {
+    fileprivate static func insert(_ gathered: [DecisionWrites.Gathered]) throws(WireError) -> SQL {
+        let (keys, items) = (gathered.map(\.key), gathered.map(\.item))
         var values: [String] = []
         for item in items { values.append(String(decoding: try WireCoding.encode(item.values), as: UTF8.self)) }
         return """
@@ -83,8 +83,8 @@ enum DigestEntryRows {
                 (app, user_id, bucket, item, notification, event, correlation, details, said_at, from_at, end_at)
             SELECT app, user_id, bucket, item, notification, event, correlation, details::json, said_at, from_at, end_at
             FROM unnest(
-                \(items.map(\.person.app.rawValue)), \(items.map(\.person.user.rawValue)), \(items.map(\.bucket)),
-                \(items.map(\.item)), \(items.map(\.notification)), \(items.map(\.event)), \(items.map(\.correlation)),
+                \(keys.map(\.person.app.rawValue)), \(keys.map(\.person.user.rawValue)), \(keys.map(\.bucket)),
+                \(items.map(\.name)), \(items.map(\.notification)), \(items.map(\.event)), \(items.map(\.correlation)),
                 \(values), \(items.map(\.saidAt.date)), \(items.map(\.from.date)), \(items.map(\.end?.date))
             ) AS new (app, user_id, bucket, item, notification, event, correlation, details, said_at, from_at, end_at)
             ORDER BY app, user_id, bucket, item

@@ -3,7 +3,6 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
-import RuleDryRun
 import RuleEngine
 import RuleLanguage
 import ServiceConnections
@@ -118,23 +117,7 @@ struct HeldStore: Sendable {
             presenceOf: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
         var writes = DecisionWrites(decidedAt: now)
         for index in waiting {
-            let item = items[index]
-            let found = rules[index].flatMap { $0 }
-            let decision =
-                found.map { found in
-                    DecisionEngine(defaults: found.set.defaults, now: now).decide(
-                        item.input(found.rule), &people[item.person, default: Person()])
-                } ?? RuleDecision(answer: .inbox, reason: .ruleGone)
-            let gathered = found.flatMap { item.gathered(decision, $0.rule, $0.set.defaults, now: now) }
-            writes.decisions.append(
-                DecisionRecord(
-                    notification: item.recipient.notification, step: item.step, event: item.event,
-                    rule: item.rendered.rule, person: item.person, decision: decision, ruleSet: found?.set.version))
-            if let gathered { writes.gathered.append(gathered) }
-            let settings = people[item.person]?.settings ?? PersonalSettings()
-            let isWanted = found.map { $0.set.defaults.keeps($0.rule.policy, for: settings) } ?? true
-            if let kept = item.kept(decision, isWanted: isWanted) { writes.inbox.append(kept) }
-            items[index].take(decision, found?.rule, spread: spread)
+            items[index].release(by: rules[index].flatMap { $0 }, &people, &writes, spread: spread)
         }
         for key in Set(charged) { writes.capHistory[key] = people[key]?.capHistory }
         try await transaction.keep(writes, people, now: now)
@@ -181,12 +164,5 @@ struct HeldStore: Sendable {
             \(items.map(\.recipient.badge))
         ) AS new (notification, due_at, leaving, quiet_holds, step, badge) WHERE held.notification = new.notification
         """
-    }
-}
-
-extension RuleSets {
-    fileprivate func rule(of rendered: RenderedNotification) -> (rule: Rule, set: RuleSet)? {
-        guard let set = ruleSets[rendered.app], let rule = set.rule(named: rendered.rule) else { return nil }
-        return (rule, set)
     }
 }

@@ -171,7 +171,7 @@ final class InboxFeed: Service {
     private func isShown(_ item: InboxItem, to person: Person, now: Timestamp) -> Bool {
         guard let set = currentRules.ruleSets.ruleSets[item.rendered.app] else { return true }
         let input = DecisionInput(
-            policy: set.rule(named: item.rendered.rule)?.policy ?? Rule.Policy(), isUserVisible: true,
+            policy: set.rule(named: item.rendered.rule)?.policy ?? .standard, isUserVisible: true,
             mutes: item.rendered.mutes, thread: item.rendered.content.thread, expiresAt: item.rendered.expiresAt,
             since: item.at)
         return DecisionEngine(defaults: set.defaults, now: now).isShown(input, to: person)

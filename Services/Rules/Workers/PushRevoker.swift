@@ -112,9 +112,9 @@ extension PreferenceChangeStore.Change {
     /// The pushes that the present settings refuse. Pushes of a rule that the app no longer has follow the switch for
     /// everything.
     func unwanted(in ruleSet: RuleSet?, now: Timestamp) -> [UUID] {
-        let engine = DecisionEngine(defaults: ruleSet?.defaults ?? AppDefaults(), now: now)
+        let engine = DecisionEngine(defaults: ruleSet?.defaults ?? .standard, now: now)
         return pushes.filter { push in
-            let policy = ruleSet?.rule(named: push.rule)?.policy ?? Rule.Policy()
+            let policy = ruleSet?.rule(named: push.rule)?.policy ?? .standard
             guard !engine.defaults.isCritical(policy) else { return false }
             let input = DecisionInput(policy: policy, isUserVisible: true, mutes: push.mutes, since: now)
             return engine.preferences(input, settings) != nil

@@ -4,7 +4,6 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
-import RuleDryRun
 import RuleEngine
 import RuleLanguage
 import ServiceKit

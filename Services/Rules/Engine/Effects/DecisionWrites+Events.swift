@@ -107,11 +107,13 @@ extension DecisionWrites.Gathered {
         guard let entry = draft.terms.entry, let digest = draft.policy.digest else { return nil }
         let due = draft.due(for: person, event.defaults) ?? now
         self.init(
-            person: decided.person, rule: draft.rendered.rule, bucket: entry.bucket,
-            item: draft.terms.item ?? recipient.notification.uuidString.lowercased(),
-            notification: recipient.notification, event: event.record.key, correlation: draft.rendered.correlation,
-            values: entry.values, saidAt: event.record.occurredAt, from: max(due, now),
-            end: draft.end(for: person, event.defaults), digest: digest, zone: event.defaults.zone)
+            key: BucketKey(person: decided.person, bucket: entry.bucket), rule: draft.rendered.rule,
+            item: Bucket.Item(
+                name: draft.terms.item ?? recipient.notification.uuidString.lowercased(),
+                notification: recipient.notification, event: event.record.key,
+                correlation: draft.rendered.correlation, values: entry.values, saidAt: event.record.occurredAt,
+                from: max(due, now), end: draft.end(for: person, event.defaults)),
+            digest: digest, zone: event.defaults.zone)
     }
 }
 

@@ -56,17 +56,9 @@ package struct DecisionWrites: Sendable {
 
     /// A notification that is gathered for a digest.
     package struct Gathered: Sendable {
-        package var person: PersonKey
+        package var key: BucketKey
         package var rule: String
-        package var bucket: String
-        package var item: String
-        package var notification: UUID
-        package var event: UUID
-        package var correlation: String
-        package var values: JSONValue
-        package var saidAt: Timestamp
-        package var from: Timestamp
-        package var end: Timestamp?
+        package var item: Bucket.Item
         package var digest: Digest
         /// The app's default time zone.
         package var zone: Zone

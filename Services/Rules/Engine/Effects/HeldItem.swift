@@ -48,7 +48,7 @@ package struct HeldItem: Sendable {
     /// Whether the push is without sound.
     package var isQuiet: Bool { leaving == .pushQuietly }
 
-    package func input(_ rule: Rule) -> DecisionInput {
+    private func input(_ rule: Rule) -> DecisionInput {
         DecisionInput(
             policy: rule.policy, isUserVisible: true, mutes: rendered.mutes, thread: rendered.content.thread,
             expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary,
@@ -61,10 +61,37 @@ package struct HeldItem: Sendable {
         return min(since + after, rendered.expiresAt ?? since + after)
     }
 
+    /// Decides the notification again, and adds the effects to `writes`.
+    ///
+    /// - Parameter found: its rule, and the rule's set; `nil`: the app no longer has the rule.
+    package mutating func release(
+        by found: (rule: Rule, set: RuleSet)?, _ people: inout [PersonKey: Person], _ writes: inout DecisionWrites,
+        spread: Duration
+    ) {
+        let now = writes.decidedAt
+        let decision =
+            found.map { found in
+                DecisionEngine(defaults: found.set.defaults, now: now).decide(
+                    input(found.rule), &people[person, default: Person()])
+            } ?? RuleDecision(answer: .inbox, reason: .ruleGone)
+        writes.decisions.append(
+            DecisionRecord(
+                notification: recipient.notification, step: step, event: event, rule: rendered.rule, person: person,
+                decision: decision, ruleSet: found?.set.version))
+        if let gathered = found.flatMap({ gathered(decision, $0.rule, $0.set.defaults, now: now) }) {
+            writes.gathered.append(gathered)
+        }
+        let settings = people[person]?.settings ?? PersonalSettings()
+        let isWanted = found.map { $0.set.defaults.keeps($0.rule.policy, for: settings) } ?? true
+        if let kept = kept(decision, isWanted: isWanted) { writes.inbox.append(kept) }
+        isKept = true
+        take(decision, found?.rule, spread: spread)
+    }
+
     /// The inbox item to add now that the notification is due.
     ///
     /// - Parameter isWanted: whether the rule and the user's settings allow an inbox item.
-    package func kept(_ decision: RuleDecision, isWanted: Bool) -> DecisionWrites.Kept? {
+    private func kept(_ decision: RuleDecision, isWanted: Bool) -> DecisionWrites.Kept? {
         guard !isKept, decision.answer.isKept, decision.reason != .gathered, isWanted else { return nil }
         return DecisionWrites.Kept(
             notification: recipient.notification, person: person, rendered: rendered.id, thread: rendered.content.thread
@@ -72,18 +99,20 @@ package struct HeldItem: Sendable {
     }
 
     /// The item to add to a digest.
-    package func gathered(
+    private func gathered(
         _ decision: RuleDecision, _ rule: Rule, _ defaults: AppDefaults, now: Timestamp
     ) -> DecisionWrites.Gathered? {
         guard decision.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
         return DecisionWrites.Gathered(
-            person: person, rule: rendered.rule, bucket: entry.bucket,
-            item: item ?? recipient.notification.uuidString.lowercased(), notification: recipient.notification,
-            event: event, correlation: rendered.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
-            end: rendered.expiresAt, digest: digest, zone: defaults.zone)
+            key: BucketKey(person: person, bucket: entry.bucket), rule: rendered.rule,
+            item: Bucket.Item(
+                name: item ?? recipient.notification.uuidString.lowercased(), notification: recipient.notification,
+                event: event, correlation: rendered.correlation, values: entry.values, saidAt: saidAt ?? since,
+                from: now, end: rendered.expiresAt),
+            digest: digest, zone: defaults.zone)
     }
 
-    package mutating func take(_ decision: RuleDecision, _ rule: Rule?, spread: Duration) {
+    private mutating func take(_ decision: RuleDecision, _ rule: Rule?, spread: Duration) {
         step += 1
         switch decision.answer {
         case .push, .pushQuietly:

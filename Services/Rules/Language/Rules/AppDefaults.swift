@@ -6,15 +6,8 @@ package struct AppDefaults: Hashable, Sendable {
     package var types: [String: PreferenceType] = [:]
     package var caps: [String: Cap] = [:]
 
-    package init(
-        zone: Zone = .utc, language: Language = .english, types: [String: PreferenceType] = [:],
-        caps: [String: Cap] = [:]
-    ) {
-        self.zone = zone
-        self.language = language
-        self.types = types
-        self.caps = caps
-    }
+    /// The defaults of an app without a rule file.
+    package static let standard = AppDefaults()
 }
 
 extension Rule.Policy {

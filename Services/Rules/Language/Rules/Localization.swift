@@ -83,16 +83,8 @@ extension UInt8 {
 
 extension Language: Codable {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let language = Language(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "not a language tag of BCP 47 such as de or pt-BR")
-        }
-        self = language
+        self = try decoder.decodeText("a language tag of BCP 47 such as de or pt-BR") { Language($0) }
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(tag)
-    }
+    package func encode(to encoder: any Encoder) throws { try encoder.encodeText(tag) }
 }

@@ -29,27 +29,8 @@ extension Rule {
         /// Whether ``DeliveryReport`` events are published for the notification.
         package var isReported = false
 
-        package init(
-            type: String? = nil, mutes: [Template] = [], presence: Presence = .ignored, caps: [String] = [],
-            overflow: Overflow = .inbox, quietHours: QuietHours = .hold, holdFor: Duration = Policy.defaultHold,
-            inbox: Bool = true, item: Template? = nil, schedule: Schedule? = nil, digest: Digest? = nil,
-            dedupe: Dedupe? = nil, isReported: Bool = false
-        ) {
-            self.type = type
-            self.mutes = mutes
-            self.presence = presence
-            self.caps = caps
-            self.overflow = overflow
-            self.quietHours = quietHours
-            self.holdFor = holdFor
-            self.inbox = inbox
-            self.item = item
-            self.schedule = schedule
-            self.digest = digest
-            self.dedupe = dedupe
-            self.isReported = isReported
-        }
-
+        /// The policy of a rule without one.
+        package static let standard = Policy()
         static let defaultHold = Duration.seconds(86_400)
 
         /// The presence that suppresses a push.

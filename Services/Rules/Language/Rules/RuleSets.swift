@@ -24,6 +24,12 @@ package struct RuleSets: Sendable {
         }
     }
 
+    /// Returns the rule of a notification and the rule's set; `nil` if the app no longer has the rule.
+    package func rule(of rendered: RenderedNotification) -> (rule: Rule, set: RuleSet)? {
+        guard let set = ruleSets[rendered.app], let rule = set.rule(named: rendered.rule) else { return nil }
+        return (rule, set)
+    }
+
     /// The result for one event.
     package enum Evaluation: Sendable {
         /// The event's drafts and signals. Without a matching rule or a recipient, there are no drafts.

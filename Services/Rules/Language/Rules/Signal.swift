@@ -33,18 +33,6 @@ package struct SignalSource: Hashable, Sendable {
     package var thread: Template?
     package var kind: Kind
 
-    package init(
-        place: String, when: Rule.Condition, user: String? = nil, device: String? = nil, thread: Template? = nil,
-        kind: Kind
-    ) {
-        self.place = place
-        self.when = when
-        self.user = user
-        self.device = device
-        self.thread = thread
-        self.kind = kind
-    }
-
     package enum Kind: Hashable, Sendable {
         case present(for: Duration)
         case gone

@@ -16,13 +16,6 @@ package indirect enum DataTemplate: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         var name: String
         var value: DataTemplate
-
-        package init(
-            name: String, value: DataTemplate
-        ) {
-            self.name = name
-            self.value = value
-        }
     }
 
     /// Parses a string of a rule file.

@@ -1,5 +1,3 @@
-import PushProtocol
-
 extension QuietHours: Codable {
     private enum CodingKeys: String, CodingKey { case days, start, end }
 
@@ -21,48 +19,48 @@ extension QuietHours: Codable {
 
 extension Weekday: Codable {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let day = Weekday(rawValue: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "not one of \(Weekday.allCases.map(\.rawValue).joined(separator: ", "))")
+        self = try decoder.decodeText("one of \(Weekday.allCases.map(\.rawValue).joined(separator: ", "))") {
+            Weekday(rawValue: $0)
         }
-        self = day
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
-    }
+    package func encode(to encoder: any Encoder) throws { try encoder.encodeText(rawValue) }
 }
 
 extension LocalTime: Codable {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let time = LocalTime(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a time such as 07:00")
-        }
-        self = time
+        self = try decoder.decodeText("a time such as 07:00") { LocalTime($0) }
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    package func encode(to encoder: any Encoder) throws { try encoder.encodeText(description) }
 }
 
 extension Zone: Codable {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let zone = Zone(name: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "not a zone of the tz database such as Europe/Berlin")
-        }
-        self = zone
+        self = try decoder.decodeText("a zone of the tz database such as Europe/Berlin") { Zone(name: $0) }
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(name)
+    package func encode(to encoder: any Encoder) throws { try encoder.encodeText(name) }
+}
+
+extension Decoder {
+    /// Decodes a value that is stored as a string.
+    ///
+    /// - Parameters:
+    ///   - expected: the valid strings, for the error.
+    ///   - parse: returns the value of a string; `nil` if the string is invalid.
+    func decodeText<Value>(_ expected: String, _ parse: (String) -> Value?) throws -> Value {
+        let container = try singleValueContainer()
+        guard let value = parse(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not \(expected)")
+        }
+        return value
+    }
+}
+
+extension Encoder {
+    func encodeText(_ text: String) throws {
+        var container = singleValueContainer()
+        try container.encode(text)
     }
 }

@@ -52,26 +52,16 @@ package struct CampaignCursor: WireMessage, Codable, Hashable {
 /// Counts of a campaign's steps.
 package struct CampaignTally: Codable, Hashable, Sendable {
     /// Users with a push, or without a device.
-    package var users: Int64
+    package var users: Int64 = 0
     /// Devices in published pushes.
-    package var devices: Int64
+    package var devices: Int64 = 0
     /// Published pushes.
-    package var pushes: Int64
+    package var pushes: Int64 = 0
     /// Users without a device.
-    package var without: Int64
+    package var without: Int64 = 0
     /// Rows read, whether of the audience or not: registrations, or members of a group or list. The unit of the
     /// campaign's estimate.
-    var looked: Int64
-
-    package init(
-        users: Int64 = 0, devices: Int64 = 0, pushes: Int64 = 0, without: Int64 = 0, looked: Int64 = 0
-    ) {
-        self.users = users
-        self.devices = devices
-        self.pushes = pushes
-        self.without = without
-        self.looked = looked
-    }
+    var looked: Int64 = 0
 
     /// Saturates, since a cursor's counts come from the bus.
     package static func + (a: CampaignTally, b: CampaignTally) -> CampaignTally {

@@ -7,11 +7,6 @@ package struct FIDPreference: Hashable, Sendable {
         package var app: AppID
         /// Empty for registrations without a version.
         package var version: String
-
-        package init(app: AppID, version: String) {
-            self.app = app
-            self.version = version
-        }
     }
 
     package var halted: Set<Cohort>
