@@ -14,7 +14,7 @@ import ServiceKit
 struct APNsGateways: SenderGateways {
     private(set) var byRoute: [ProviderRoute: ProviderGateway] = [:]
     private(set) var executors: [AppID: any TaskExecutor] = [:]
-    private(set) var unusable: [ProviderRoute: String] = [:]
+    private(set) var unusableRoutes: [ProviderRoute: String] = [:]
 
     private let settings: APNsSettings
     private var loops: EventLoopExecutors
@@ -75,7 +75,7 @@ struct APNsGateways: SenderGateways {
         executors[app] = executor
         for environment in apns.environments.sorted() {
             let route = ProviderRoute(app: app, environment: environment)
-            unusable[route] = file.problem.map { "\($0)" }
+            unusableRoutes[route] = file.problem.map { "\($0)" }
             routesOfKey[key, default: []].append(route)
             byRoute[route] = ProviderGateway(
                 codec: APNsCodec(topic: apns.topic), credentials: source,
@@ -94,7 +94,7 @@ struct APNsGateways: SenderGateways {
         certificates[key] = connection
         routesOfCertificate[key, default: []].append(route)
         _ = await connection.reload()
-        unusable[route] = connection.problem?.description
+        unusableRoutes[route] = connection.problem?.description
         byRoute[route] = ProviderGateway(
             codec: APNsCodec(topic: apns.topic) { .certificate(topics: connection.certificate?.topics) },
             credentials: connection, transport: connection, clock: clock)
@@ -113,11 +113,11 @@ struct APNsGateways: SenderGateways {
             }
     }
 
-    var watched: [CredentialWatcher.WatchedFile] {
-        watchedKeys + certificates.map { .init(file: $1, routes: routesOfCertificate[$0, default: []]) }
+    var watchedFiles: [CredentialWatcher.WatchedFile] {
+        watchedKeyFiles + certificates.map { .init(file: $1, routes: routesOfCertificate[$0, default: []]) }
     }
 
-    private var watchedKeys: [CredentialWatcher.WatchedFile] {
+    private var watchedKeyFiles: [CredentialWatcher.WatchedFile] {
         files.compactMap { key, file in
             guard let source = sources[key] else { return nil }
             let transports = transports.filter { $0.key.key == key }.map(\.value)

@@ -15,7 +15,7 @@ final class FCMAccount: Sendable {
     private let joinQuota: @Sendable (_ project: String) -> QuotaLimiter
     private let tokenURL: String?
     private let deadline: Duration
-    private let call: AccessTokenProvider.TokenRequest
+    private let requestToken: AccessTokenProvider.TokenRequest
     private let clock: SenderClock
     /// The account in use; see ``CredentialWatcher``.
     let file: CredentialFile<ServiceAccount>
@@ -38,14 +38,14 @@ final class FCMAccount: Sendable {
     init(
         accountFile: String, client: HTTP2Client, tokenURL: String?, deadline: Duration, clock: SenderClock,
         joinQuota: @escaping @Sendable (_ project: String) -> QuotaLimiter,
-        call: @escaping AccessTokenProvider.TokenRequest
+        requestToken: @escaping AccessTokenProvider.TokenRequest
     ) {
         self.client = client
         self.joinQuota = joinQuota
         self.tokenURL = tokenURL
         self.deadline = deadline
         self.clock = clock
-        self.call = call
+        self.requestToken = requestToken
         let known = KnownProject()
         self.known = known
         file = CredentialFile(path: accountFile) { contents throws(CredentialError) in
@@ -83,7 +83,8 @@ final class FCMAccount: Sendable {
         return connection.withLock { connection in
             if let connection { return connection }
             let token = AccessTokenProvider(
-                keyFile: file.path, project: project, tokenURL: tokenURL, account: file.value, call: call)
+                keyFile: file.path, project: project, tokenURL: tokenURL, account: file.value,
+                requestToken: requestToken)
             let (tokens, transport) = (token.source(clock: clock), HTTP2Transport(client: client))
             let gateway = ProviderGateway(
                 codec: FCMCodec(project: project), credentials: tokens, transport: transport, clock: clock,
@@ -97,7 +98,7 @@ final class FCMAccount: Sendable {
     }
 
     /// Loads the file. Returns the problem that makes the account unusable, or `nil`.
-    func loadProblem() async -> String? {
+    func load() async -> String? {
         _ = await file.reload()
         do throws(CredentialError) {
             _ = try projectConnection()

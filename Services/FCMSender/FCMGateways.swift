@@ -13,11 +13,14 @@ import ServiceKit
 /// Apps with the same service account share access tokens and connections. Apps of the same project share its quota.
 struct FCMGateways: SenderGateways {
     private(set) var byRoute: [ProviderRoute: FCMGateway] = [:]
+    /// The executor of each app: the event loop of its account's connections.
     private(set) var executors: [AppID: any TaskExecutor] = [:]
     /// Each account with its apps.
     private(set) var accounts: [(account: FCMAccount, apps: [AppID])] = []
+    /// The quota of each Google project.
     let quotas: ProjectQuotas
-    private(set) var unusable: [ProviderRoute: String] = [:]
+    /// The routes whose service account is unusable at start, each with the reason.
+    private(set) var unusableRoutes: [ProviderRoute: String] = [:]
 
     /// The clients of all accounts.
     var clients: [ProviderClient] {
@@ -26,7 +29,7 @@ struct FCMGateways: SenderGateways {
         }
     }
 
-    var watched: [CredentialWatcher.WatchedFile] {
+    var watchedFiles: [CredentialWatcher.WatchedFile] {
         accounts.map { account, apps in
             .init(
                 file: account.file, routes: apps.map { ProviderRoute(app: $0, environment: .production) },
@@ -37,7 +40,7 @@ struct FCMGateways: SenderGateways {
     /// The response timeout: the minimum that Google documents (Firebase: FCM best practices when sending at scale).
     static let deadline = Duration.seconds(10)
 
-    /// Loads every service account and signs with it, so an unusable one is reported at start.
+    /// Loads every service account and signs a test assertion with its key. So ``unusableRoutes`` is known at start.
     init(
         apps: AppCatalog, settings: FCMSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         deadline: Duration = FCMGateways.deadline, logger: Logger
@@ -45,23 +48,24 @@ struct FCMGateways: SenderGateways {
         let fetch = HTTPSFetch(caFile: settings.caFile)
         quotas = ProjectQuotas(perMinute: settings.quota, clock: clock, logger: logger)
         var loops = EventLoopExecutors(eventLoopGroup)
-        let files = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
-        for (file, apps) in files.sorted(by: { $0.key < $1.key }) {
-            let (ids, configured) = (apps.map(\.id), apps.compactMap { $0.fcm?.messagesPerMinute }.min())
+        let appsByFile = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
+        for (file, apps) in appsByFile.sorted(by: { $0.key < $1.key }) {
+            let ids = apps.map(\.id)
+            let lowestQuota = apps.compactMap { $0.fcm?.messagesPerMinute }.min()
             let executor = loops.next()
             let account = FCMAccount(
                 accountFile: file,
                 client: try HTTP2Client(
                     endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: executor.eventLoop,
                     logger: logger), tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
-                joinQuota: { [quotas] project in quotas.join(project, apps: ids, configuredPerMinute: configured) },
-                call: fetch.postForm)
+                joinQuota: { [quotas] project in quotas.join(project, apps: ids, configuredPerMinute: lowestQuota) },
+                requestToken: fetch.postForm)
             accounts.append((account, ids))
-            let problem = await account.loadProblem()
+            let problem = await account.load()
             for id in ids {
                 executors[id] = executor
                 let route = ProviderRoute(app: id, environment: .production)
-                unusable[route] = problem
+                unusableRoutes[route] = problem
                 byRoute[route] = FCMGateway(account: account, clock: clock)
             }
         }
@@ -69,7 +73,7 @@ struct FCMGateways: SenderGateways {
 }
 
 extension HTTPSFetch {
-    /// Sends a form and returns status and body. Transfer errors become credential errors.
+    /// Requests an access token (``AccessTokenProvider/TokenRequest``). Transfer errors become credential errors.
     @Sendable fileprivate func postForm(
         _ url: String, _ form: [UInt8]
     ) async throws(CredentialError) -> (Int, [UInt8]) {

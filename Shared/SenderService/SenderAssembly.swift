@@ -13,7 +13,7 @@ extension ServiceContext {
         to provider: Provider, apps: [AppID], gateways: some SenderGateways, with services: [any Service] = []
     ) throws(ConfigurationError) -> ServiceAssembly {
         let routes = ProviderRoutes(gateways.byRoute, provider: provider, logger: logger)
-        for (route, reason) in gateways.unusable { routes.trip(route, misconfigured: reason) }
+        for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
         for route in routes.all {
             // Degrades readiness only, because other apps still work.
             readiness.register("lane-\(route)") {
@@ -32,7 +32,7 @@ extension ServiceContext {
         let stage = try stage(queues: queues, policy: handler.policy, on: bus, handler: handler)
         let supervisor = RouteSupervisor(routes: routes, provider: provider, pause: stage.pause, resume: stage.resume)
 
-        let credentials = CredentialWatcher(gateways.watched, routes: routes, provider: provider, logger: logger)
+        let credentials = CredentialWatcher(gateways.watchedFiles, routes: routes, provider: provider, logger: logger)
         // Degrades readiness only, because the old credential still works.
         readiness.register("credential-files") { credentials.problem.map { .degraded($0) } ?? .holds }
 

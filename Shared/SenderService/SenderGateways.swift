@@ -7,11 +7,11 @@ package protocol SenderGateways {
     associatedtype Gateway: PushGateway
 
     var byRoute: [ProviderRoute: Gateway] { get }
-    /// The event loop of the app's connections, on which its pushes are handled.
+    /// The executor of each app: the event loop of its connections, on which its pushes are also handled.
     var executors: [AppID: any TaskExecutor] { get }
-    /// The routes with an unusable credential, and the reasons.
-    var unusable: [ProviderRoute: String] { get }
+    /// The routes whose credential is unusable at start, each with the reason.
+    var unusableRoutes: [ProviderRoute: String] { get }
     var clients: [ProviderClient] { get }
     /// The credential files, their routes and the action when a file changes.
-    var watched: [CredentialWatcher.WatchedFile] { get }
+    var watchedFiles: [CredentialWatcher.WatchedFile] { get }
 }

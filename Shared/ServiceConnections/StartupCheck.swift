@@ -4,8 +4,8 @@ import ServiceLifecycle
 
 /// A readiness condition that holds once a check of an external dependency has passed.
 ///
-/// Repeats the check with growing pauses until it passes. The process keeps running and reports the reason; a restart
-/// would not help.
+/// Repeats the check with growing pauses until it passes. Meanwhile the process runs and readiness reports the reason.
+/// The process does not exit, because a restart would not repair the dependency.
 struct StartupCheck: Service {
     private static let pauses: [Duration] = [.milliseconds(200), .milliseconds(500), .seconds(1), .seconds(2)]
     private static let longestPause: Duration = .seconds(5)
@@ -15,7 +15,11 @@ struct StartupCheck: Service {
     private let logger: Logger
     private let check: @Sendable () async throws -> String?
 
-    /// - Parameter check: returns the reason for which the condition does not hold, or `nil`. An error is a reason too.
+    /// - Parameters:
+    ///   - name: The name of the condition in readiness reports.
+    ///   - waiting: The reported reason until the first check ends.
+    ///   - check: Returns the reason for which the condition does not hold, or `nil` if it holds. An error counts as a
+    ///     reason.
     init(
         condition name: String, readiness: Readiness, logger: Logger, waiting: String,
         check: @escaping @Sendable () async throws -> String?
@@ -27,14 +31,15 @@ struct StartupCheck: Service {
     }
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await repeatUntilItHolds() }
+        await cancelWhenGracefulShutdown { await repeatUntilPassed() }
+        // A service that returned would end its service group.
         try await gracefulShutdown()
     }
 
-    private func repeatUntilItHolds() async {
+    private func repeatUntilPassed() async {
         var attempt = 0
         var lastReason: String?
-        while let reason = await reason() {
+        while let reason = await failureReason() {
             condition.set(.waiting(reason))
             if reason != lastReason {
                 logger.warning(
@@ -50,7 +55,7 @@ struct StartupCheck: Service {
         logger.info("Verified", metadata: [LogKey.condition: "\(name)"])
     }
 
-    private func reason() async -> String? {
+    private func failureReason() async -> String? {
         do {
             return try await check()
         } catch {

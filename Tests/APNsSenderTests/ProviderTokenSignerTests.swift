@@ -76,11 +76,11 @@ import TestSupport
     @Test func `a rotated key signs after it is loaded, and a malformed key never does`() async throws {
         try await withKey { token in
             let file = token.file(clock: .system)
-            #expect(await file.reload() == .taken)
+            #expect(await file.reload() == .loaded)
             let source = token.source(file, clock: .system)
             let first = try await source.current().authorization
             try "garbage".write(toFile: token.keyFile, atomically: true, encoding: .utf8)
-            guard case .refused(let error, oldStays: true) = await file.reload() else {
+            guard case .refused(let error, keepsOld: true) = await file.reload() else {
                 Issue.record("garbage was not refused")
                 return
             }
@@ -89,7 +89,7 @@ import TestSupport
             _ = try await source.current()
             let rotated = ES256PrivateKey()
             try rotated.pemRepresentation.write(toFile: token.keyFile, atomically: true, encoding: .utf8)
-            #expect(await file.reload() == .taken)
+            #expect(await file.reload() == .loaded)
             source.renew()
             let second = try #require(try await source.current().authorization)
             #expect(second != first)

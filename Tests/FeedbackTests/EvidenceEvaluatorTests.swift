@@ -23,7 +23,7 @@ import TestSupport
         init(_ feedback: FeedbackFixture) {
             handler = OutcomeHandler(store: feedback.evidence)
             evaluator = EvidenceEvaluator(
-                store: feedback.evaluation, retention: .seconds(180 * 86_400),
+                store: feedback.evaluation, evidenceRetention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
                     service: "feedback", store: feedback.evaluation, bus: bus, now: { feedback.clock.now },
                     logger: log.logger),

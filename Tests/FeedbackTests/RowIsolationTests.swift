@@ -32,7 +32,7 @@ import TestSupport
             let log = CapturingLogger()
             let bus = InMemoryBus(apps: [Batches.app, Batches.other])
             let evaluator = EvidenceEvaluator(
-                store: feedback.evaluation, retention: .seconds(180 * 86_400),
+                store: feedback.evaluation, evidenceRetention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
                     service: "feedback", store: feedback.evaluation, bus: bus, now: { feedback.clock.now },
                     logger: log.logger),
@@ -75,7 +75,7 @@ import TestSupport
     {
         try await FeedbackFixture.with { feedback in
             let evaluator = EvidenceEvaluator(
-                store: feedback.evaluation, retention: .seconds(180 * 86_400),
+                store: feedback.evaluation, evidenceRetention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
                     service: "feedback", store: feedback.evaluation, bus: InMemoryBus(apps: [Batches.app]),
                     now: { feedback.clock.now }, logger: .silent),

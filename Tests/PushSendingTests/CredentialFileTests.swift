@@ -58,13 +58,13 @@ import TestSupport
     @Test func `the file is read only when it changes`() async throws {
         disk.write("key 1")
         let file = file()
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         for _ in 0..<10 { #expect(await file.reload() == .unchanged) }
         #expect(disk.reads == 1)
         #expect(try file.value() == "key 1")
         disk.write("key 2")
         #expect(try file.value() == "key 1")
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         #expect(try file.value() == "key 2")
     }
 
@@ -74,7 +74,7 @@ import TestSupport
         _ = await file.reload()
         for text in ["garbage", nil, "half a ke"] {
             disk.write(text)
-            guard case .refused(let error, oldStays: true) = await file.reload() else {
+            guard case .refused(let error, keepsOld: true) = await file.reload() else {
                 Issue.record("\(text ?? "a missing file") was not refused")
                 continue
             }
@@ -84,7 +84,7 @@ import TestSupport
             #expect(try file.value() == "key 1")
         }
         disk.write("key 2")
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         #expect(file.problem == nil)
         #expect(try file.value() == "key 2")
     }
@@ -105,14 +105,14 @@ import TestSupport
     @Test func `given a missing file, when it appears, then it is loaded`() async throws {
         let file = file()
         #expect(throws: CredentialError.self) { try file.value() }
-        guard case .refused(let error, oldStays: false) = await file.reload() else {
+        guard case .refused(let error, keepsOld: false) = await file.reload() else {
             Issue.record("not refused")
             return
         }
         #expect(throws: error) { try file.value() }
         #expect(await file.reload() == .unchanged)
         disk.write("key 1")
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         #expect(try file.value() == "key 1")
     }
 
@@ -135,13 +135,13 @@ import TestSupport
         let file = CredentialFile(path: root.path + "/key") { contents throws(CredentialError) in
             String(decoding: contents, as: UTF8.self)
         }
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         #expect(await file.reload() == .unchanged)
         try point("v2")
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         #expect(try file.value() == "key 2")
         try "key 3".write(to: root.appending(path: "v2/key"), atomically: false, encoding: .utf8)
-        #expect(await file.reload() == .taken)
+        #expect(await file.reload() == .loaded)
         try files.removeItem(at: root.appending(path: "v2/key"))
         #expect(await file.reload() != .unchanged)
         #expect(try file.value() == "key 3")
@@ -179,7 +179,7 @@ import TestSupport
         async throws
     {
         let renewals = Mutex(0)
-        let (watch, routes) = watch(ScriptedFile(.taken)) { renewals.withLock { $0 += 1 } }
+        let (watch, routes) = watch(ScriptedFile(.loaded)) { renewals.withLock { $0 += 1 } }
         let switches = QueueActionLog()
         let supervisor = RouteSupervisor(
             routes: routes, provider: .apns, clock: time.clock, pause: { switches.add("pause", $0) },
@@ -200,7 +200,7 @@ import TestSupport
     @Test func `given an invalid file, then one log line names it and the old credential is used`() async throws {
         let renewals = Mutex(0)
         let (watch, _) = watch(
-            ScriptedFile(.refused(.refused(reason: "/key: is not a key"), oldStays: true), .unchanged)
+            ScriptedFile(.refused(.refused(reason: "/key: is not a key"), keepsOld: true), .unchanged)
         ) { renewals.withLock { $0 += 1 } }
         await watch.reload()
         await watch.reload()
@@ -212,7 +212,7 @@ import TestSupport
     }
 
     @Test func `the files are checked every few seconds`() async throws {
-        let file = ScriptedFile(.unchanged, .taken)
+        let file = ScriptedFile(.unchanged, .loaded)
         let (watch, _) = watch(file)
         let running = Task { try await watch.run() }
         try await eventually("the watcher sleeps") { time.sleepers == 1 }

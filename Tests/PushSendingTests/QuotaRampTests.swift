@@ -22,7 +22,7 @@ import TestSupport
         let routes = ProviderRoutes(gateways, provider: .fcm, clock: time.clock, logger: logger)
         time.advance(by: .seconds(120))
         for route in paused { routes[route]?.breaker.record(.misconfigured(reason: "IAM")) }
-        for route in paused { routes.recheck(route) }
+        for route in paused { routes.probeAtOnce(route) }
         return (routes, quota)
     }
 

@@ -120,7 +120,7 @@ import TestSupport
         try await supervised(routes) { log in
             routes[route]?.breaker.record(.misconfigured(reason: "BadTopic"))
             try await eventually(within: .seconds(60)) { log.lines == names("pause") && time.sleepers == 1 }
-            routes.recheck(route)
+            routes.probeAtOnce(route)
             try await eventually(within: .seconds(60)) {
                 log.lines == names("pause") + names("resume") && time.sleepers == 2
             }

@@ -163,13 +163,13 @@ import TokenEncryption
             }
             let statements: [(String, SQL)] =
                 [
-                    ("resolving 200 users", RegistrationStore.resolution(of: users)),
+                    ("resolving 200 users", RegistrationStore.activeRegistrationsQuery(of: users)),
                     (
                         "resolving as many as there may be",
-                        RegistrationStore.resolution(
-                            of: (0..<RegistrationStore.usersAtOnce).map { Fixture.user("user-\($0 * 7)") })
+                        RegistrationStore.activeRegistrationsQuery(
+                            of: (0..<RegistrationStore.usersPerQuery).map { Fixture.user("user-\($0 * 7)") })
                     ),
-                    ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
+                    ("resolving one user", RegistrationStore.activeRegistrationsQuery(of: [users[0]])),
                     ("registering", RegistrationStore.upsert(devices, .none)),
                     (
                         "settling installations",
@@ -189,7 +189,7 @@ import TokenEncryption
                         RegistrationStore.correction(
                             of: first, to: claims[1].device, in: .development, token: "ab")
                     ),
-                    ("listing", RegistrationStore.record(of: users[0])),
+                    ("listing", RegistrationStore.historyQuery(of: users[0])),
                     ("reading one's own", RegistrationStore.userRegistrations(of: users[0])),
                     (
                         "reading an installation",

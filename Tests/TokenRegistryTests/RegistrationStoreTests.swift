@@ -268,7 +268,7 @@ import TestSupport
 
     @Test func `users beyond the limit of one query are all found`() async throws {
         try await Fixture.withStore { store, _ in
-            let names = (0..<RegistrationStore.usersAtOnce * 2 + 1).map { "user-\($0)" }
+            let names = (0..<RegistrationStore.usersPerQuery * 2 + 1).map { "user-\($0)" }
             try await store.register(names.enumerated().map { Fixture.claim($1, String(format: "%08x", $0)) })
             let devices = try await store.devices(of: names.map { Fixture.user($0) })
             #expect(devices.map { $0.map(\.user.rawValue) } == names.map { [$0] })

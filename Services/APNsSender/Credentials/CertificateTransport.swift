@@ -69,7 +69,7 @@ final class CertificateTransport: ProviderTransport, CredentialSource, WatchedCr
 
     func reload() async -> CredentialReload {
         let reload = await file.reload()
-        if reload == .taken, let opened = try? file.value() {
+        if reload == .loaded, let opened = try? file.value() {
             state.withLock { state in
                 if let old = state.current {
                     state.generationOffset += old.transport.generation + 1

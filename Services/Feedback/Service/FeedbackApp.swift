@@ -31,7 +31,7 @@ import ServiceKit
         let store = EvaluationStore(
             database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)
         let evaluator = EvidenceEvaluator(
-            store: store, retention: settings.retention,
+            store: store, evidenceRetention: settings.retention,
             publisher: CommandPublisher(
                 service: context.name, store: store, bus: bus.bus, now: clock.now, logger: context.logger),
             now: clock.now, logger: context.logger)

@@ -32,7 +32,7 @@ struct ControlRoutes: Sendable {
     private func addTokenRoutes(to router: Router<BasicRequestContext>) {
         router.postJSON("tokens") { body, _ in try simulator.state.pinnedTokens.register(body) }
         router.deleteAll("tokens") { simulator.state.pinnedTokens.removeAll() }
-        router.postJSON("keys") { body, _ in try simulator.state.keys.take(body) }
+        router.postJSON("keys") { body, _ in try simulator.state.keys.add(body) }
         router.deleteAll("access-tokens") { simulator.state.accessTokens.revokeAll() }
     }
 

@@ -4,7 +4,7 @@ import JWTKit
 import PushProtocol
 import ServiceKit
 
-/// `pushctl token mint`: a bearer token like that of an app's backend.
+/// `pushctl token mint`: prints a bearer token like the ones that an app's backend signs.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Create bearer tokens for development.", subcommands: [Mint.self])
@@ -23,25 +23,26 @@ struct TokenCommand: AsyncParsableCommand {
             guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
                 throw CommandError("no app “\(app)” is in the apps file")
             }
-            guard let bearer = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
+            guard let hs256 = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
                 throw CommandError("the app \(app) has no HS256 bearer key; tokens can be minted only with one")
             }
-            guard case .file(let path) = bearer.keys else {
+            guard case .file(let path) = hs256.keys else {
                 throw CommandError("the app \(app) has no secret in a file")
             }
             guard let secret = try? String(contentsOfFile: path, encoding: .utf8) else {
                 throw CommandError("\(path): cannot be read")
             }
+            // A JWK or JWK set is a JSON object.
             guard !secret.hasPrefix("{") else {
                 throw CommandError("\(path): contains JWKs; minting needs a file with a plain secret")
             }
             let now = Int64(Date().timeIntervalSince1970)
             var claims: [String: JSONValue] = [
-                bearer.userClaim: .string(user), "iat": .int(now), "exp": .int(now + Int64(expiresIn)),
+                hs256.userClaim: .string(user), "iat": .int(now), "exp": .int(now + Int64(expiresIn)),
             ]
-            claims["iss"] = bearer.issuer.map(JSONValue.string)
-            claims["aud"] = bearer.audience.map(JSONValue.string)
-            if let app = bearer.appClaim { claims[app.name] = .string(app.value) }
+            claims["iss"] = hs256.issuer.map(JSONValue.string)
+            claims["aud"] = hs256.audience.map(JSONValue.string)
+            if let claim = hs256.appClaim { claims[claim.name] = .string(claim.value) }
             let keys = JWTKeyCollection()
             await keys.add(
                 hmac: HMACKey(from: secret.trimmingCharacters(in: .whitespacesAndNewlines)), digestAlgorithm: .sha256)
@@ -49,6 +50,7 @@ struct TokenCommand: AsyncParsableCommand {
         }
     }
 
+    /// The claims as JSON. Signing uses `encode(to:)` only; `JWTPayload` requires the others.
     private struct Claims: JWTPayload {
         let value: JSONValue
 

@@ -5,7 +5,7 @@ import RuleEngine
 import RuleLanguage
 
 extension HeldItem {
-    /// - Parameter sayings: rendered notifications that are decoded already.
+    /// - Parameter renderedNotifications: Rendered notifications that are decoded already, by id.
     init(_ row: PostgresRow, known renderedNotifications: [UUID: RenderedNotification]) throws {
         let rendered = try row.decode(UUID.self, at: 3)
         self.init(

@@ -1,34 +1,40 @@
 internal import Synchronization
 
-/// Buffers deliveries between the connection's thread and the one consuming task. The prefetch limits its size, because
-/// deliveries of a closed channel are dropped.
+/// Buffers the deliveries of a subscription between the connection's thread and the one consuming task.
+///
+/// The prefetch limits the number of buffered deliveries: the broker sends no more until some are settled. A reopened
+/// channel starts with a new prefetch, so ``removeAll()`` drops the deliveries of the closed one.
 final class DeliveryBuffer: Sendable {
     private struct Contents {
         var deliveries: [AMQPDelivery] = []
+        /// The consuming task, while it waits in ``next()``.
         var waiter: CheckedContinuation<[AMQPDelivery]?, Never>?
         var isFinished = false
     }
 
     private let contents = Mutex(Contents())
 
-    func add(_ burst: [AMQPDelivery]) {
+    /// Gives the deliveries to the waiting task, or buffers them. Drops them once the buffer is finished.
+    func add(_ deliveries: [AMQPDelivery]) {
         let waiter = contents.withLock { contents -> CheckedContinuation<[AMQPDelivery]?, Never>? in
             guard !contents.isFinished else { return nil }
             guard let waiter = contents.waiter else {
-                contents.deliveries += burst
+                contents.deliveries += deliveries
                 return nil
             }
             contents.waiter = nil
             return waiter
         }
-        waiter?.resume(returning: burst)
+        waiter?.resume(returning: deliveries)
     }
 
-    /// All deliveries since the last call; nil when finished or cancelled.
+    /// Returns all deliveries since the last call, and waits for the first if there is none. Returns `nil` once the
+    /// buffer is finished or the task is cancelled. For one task.
     func next() async -> [AMQPDelivery]? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: [AMQPDelivery]?? = contents.withLock { contents in
+                // The result of `next()`, itself optional; the outer `nil` means that the task waits.
+                let result: [AMQPDelivery]?? = contents.withLock { contents in
                     if contents.isFinished || Task.isCancelled { return .some(nil) }
                     guard contents.deliveries.isEmpty else {
                         defer { contents.deliveries = [] }
@@ -38,7 +44,7 @@ final class DeliveryBuffer: Sendable {
                     contents.waiter = continuation
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
             takeWaiter()?.resume(returning: nil)
@@ -52,7 +58,7 @@ final class DeliveryBuffer: Sendable {
         }
     }
 
-    /// Removes and returns the buffered deliveries.
+    /// Removes and returns the buffered deliveries. Later deliveries are buffered again.
     func removeAll() -> [AMQPDelivery] {
         contents.withLock { contents in
             defer { contents.deliveries = [] }
@@ -60,9 +66,10 @@ final class DeliveryBuffer: Sendable {
         }
     }
 
-    /// Ends the buffer and returns the buffered deliveries.
+    /// Removes and returns the buffered deliveries, and ends the waiting of the consuming task. Later deliveries are
+    /// dropped.
     func finish() -> [AMQPDelivery] {
-        let (left, waiter) = contents.withLock { contents in
+        let (remaining, waiter) = contents.withLock { contents in
             defer {
                 contents.deliveries = []
                 contents.waiter = nil
@@ -71,6 +78,6 @@ final class DeliveryBuffer: Sendable {
             return (contents.deliveries, contents.waiter)
         }
         waiter?.resume(returning: nil)
-        return left
+        return remaining
     }
 }

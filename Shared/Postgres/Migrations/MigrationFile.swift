@@ -3,10 +3,12 @@ internal import Foundation
 
 /// A migration file, `NNNN_name.sql`.
 package struct MigrationFile: Hashable, Sendable {
+    /// The number `NNNN`. The first migration is 1.
     package let version: Int
     package let name: String
     /// SHA-256 of the file, in hexadecimal.
     package let checksum: String
+    /// The SQL statements.
     let script: String
 
     package var fileName: String {
@@ -29,7 +31,9 @@ package struct MigrationFile: Hashable, Sendable {
         self.script = script
     }
 
-    /// Reads the `.sql` files of a directory, in order.
+    /// Reads the `.sql` files of a directory, in the order of their numbers.
+    ///
+    /// - Throws: Also for a number that is missing or used twice.
     static func read(directory: String) throws(MigrationError) -> [MigrationFile] {
         let names: [String]
         do {
@@ -48,6 +52,7 @@ package struct MigrationFile: Hashable, Sendable {
         return files
     }
 
+    /// Checks that the numbers are 1, 2, 3 and so on.
     static func checkSequence(_ files: [MigrationFile]) throws(MigrationError) {
         for (index, file) in files.enumerated() where file.version != index + 1 {
             if index > 0, files[index - 1].version == file.version {

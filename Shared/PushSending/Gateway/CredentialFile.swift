@@ -67,13 +67,13 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
             state.withLock { state in
                 state = State(value: value, problem: nil, seen: identities, contents: contents)
             }
-            return .taken
+            return .loaded
         } catch {
-            let stays = state.withLock { state in
+            let hasOld = state.withLock { state in
                 (state.seen, state.problem) = (identities, error)
                 return state.value != nil
             }
-            return .refused(error, oldStays: stays)
+            return .refused(error, keepsOld: hasOld)
         }
     }
 
@@ -88,12 +88,13 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
 /// The result of reloading a credential file.
 package enum CredentialReload: Hashable, Sendable {
     case unchanged
-    /// The new contents are in use.
-    case taken
+    /// The file changed, and its new credential is in use.
+    case loaded
     /// The file contains the credential in use again, after invalid contents.
     case restored
-    /// The new contents are invalid. Returned once for each change of the file.
-    case refused(CredentialError, oldStays: Bool)
+    /// The new contents are invalid. Returned once for each change of the file. With `keepsOld`, the old credential
+    /// stays in use; otherwise there is none.
+    case refused(CredentialError, keepsOld: Bool)
 }
 
 /// A ``CredentialFile`` of any value.

@@ -16,24 +16,26 @@ package struct AccessTokenProvider: Sendable {
     package let project: String
     /// The token endpoint; `nil` for the account's `token_uri`.
     package let tokenURL: String?
-    package let call: TokenRequest
+    package let requestToken: TokenRequest
 
     /// Uses `account` instead of reading `keyFile`.
     package init(
-        keyFile: String, project: String, tokenURL: String?, account: @escaping Account, call: @escaping TokenRequest
+        keyFile: String, project: String, tokenURL: String?, account: @escaping Account,
+        requestToken: @escaping TokenRequest
     ) {
         self.keyFile = keyFile
         self.account = account
         self.project = project
         self.tokenURL = tokenURL
-        self.call = call
+        self.requestToken = requestToken
     }
 
     /// Reads `keyFile` at each grant.
-    package init(keyFile: String, project: String, tokenURL: String?, call: @escaping TokenRequest) {
+    package init(keyFile: String, project: String, tokenURL: String?, requestToken: @escaping TokenRequest) {
         self.init(
             keyFile: keyFile, project: project, tokenURL: tokenURL,
-            account: { () throws(CredentialError) in try ServiceAccount.load(path: keyFile) }, call: call)
+            account: { () throws(CredentialError) in try ServiceAccount.load(path: keyFile) },
+            requestToken: requestToken)
     }
 
     /// The credential source of all gateways with this account.
@@ -46,7 +48,7 @@ package struct AccessTokenProvider: Sendable {
                         + "restart to change")
             }
             let form = try await OAuthGrant.form(for: account, now: clock.now())
-            let (status, body) = try await call(tokenURL ?? account.tokenURI, form)
+            let (status, body) = try await requestToken(tokenURL ?? account.tokenURI, form)
             return try OAuthGrant.credential(status: status, body: body)
         }
     }

@@ -10,8 +10,10 @@ import ServiceLifecycle
 /// |---|---|---|---|
 /// | `heliograph_credential_loads_total` | counter | provider, result | changed credential files, `taken` or `refused` |
 ///
-/// Polls every few seconds, with one `stat` for each file. File notifications miss replaced links, as Kubernetes uses
-/// for secrets, and network file systems.
+/// `taken` means that the new credential is in use, `refused` that the file is invalid.
+///
+/// Polls every few seconds, with one `stat` for each file. Notifications of the file system would not be enough: they
+/// miss a replaced symbolic link, with which Kubernetes updates a secret, and changes on network file systems.
 package struct CredentialWatcher: Service {
     package static var interval: Duration { .seconds(5) }
 
@@ -19,7 +21,9 @@ package struct CredentialWatcher: Service {
     package struct WatchedFile: Sendable {
         package var file: any WatchedCredential
         package var routes: [ProviderRoute]
-        /// Applies a new credential if `file` does not: discards minted credentials and replaces the connections.
+        /// Called after `file` loaded a new credential. Discards the tokens minted with the old credential, and
+        /// replaces the connections. Empty for a client certificate, whose ``WatchedCredential/reload()`` replaces
+        /// them.
         package var renew: @Sendable () -> Void
 
         package init(
@@ -31,17 +35,17 @@ package struct CredentialWatcher: Service {
         }
     }
 
-    private let entries: [WatchedFile]
+    private let files: [WatchedFile]
     private let routes: ProviderRoutes
     private let provider: Provider
     private let clock: SenderClock
     private let logger: Logger
 
     package init(
-        _ entries: [WatchedFile], routes: ProviderRoutes, provider: Provider, clock: SenderClock = .system,
+        _ files: [WatchedFile], routes: ProviderRoutes, provider: Provider, clock: SenderClock = .system,
         logger: Logger
     ) {
-        self.entries = entries
+        self.files = files
         self.routes = routes
         self.provider = provider
         self.clock = clock
@@ -50,45 +54,46 @@ package struct CredentialWatcher: Service {
 
     /// The errors of the current files, for readiness; `nil` without errors.
     package var problem: String? {
-        let problems = entries.compactMap { $0.file.problem.map { "\($0)" } }
+        let problems = files.compactMap { $0.file.problem.map { "\($0)" } }
         return problems.isEmpty ? nil : problems.joined(separator: "; ")
     }
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
-            // Cancelled by the shutdown only.
+            // Only the shutdown cancels the sleep.
             repeat { await reload() } while (try? await clock.sleep(Self.interval)) != nil
         }
     }
 
     /// Reloads every changed file once.
     package func reload() async {
-        for entry in entries {
-            defer { record(entry) }
-            let file: Logger.Metadata = ["file": "\(entry.file.path)"]
-            switch await entry.file.reload() {
+        for watched in files {
+            // Also of an unchanged file: the days until expiry decrease.
+            defer { recordExpiry(of: watched) }
+            let metadata: Logger.Metadata = ["file": "\(watched.file.path)"]
+            switch await watched.file.reload() {
             case .unchanged: break
-            case .taken:
+            case .loaded:
                 count("taken")
-                entry.renew()
-                for route in entry.routes { routes.recheck(route) }
-                logger.notice("Credential file changed; using the new credential", metadata: file)
+                watched.renew()
+                for route in watched.routes { routes.probeAtOnce(route) }
+                logger.notice("Credential file changed; using the new credential", metadata: metadata)
             case .restored:
-                logger.notice("Credential file contains the credential in use again", metadata: file)
-            case .refused(let error, let oldStays):
+                logger.notice("Credential file contains the credential in use again", metadata: metadata)
+            case .refused(let error, let keepsOld):
                 count("refused")
                 logger.error(
-                    oldStays
+                    keepsOld
                         ? "Credential file changed and is invalid; old credential stays in use. Fix the file"
                         : "Credential file is invalid, and no older credential is known. Fix the file",
-                    metadata: file.merging(["reason": "\(error)"]) { $1 })
+                    metadata: metadata.merging(["reason": "\(error)"]) { $1 })
             }
         }
     }
 
-    private func record(_ entry: WatchedFile) {
-        guard let expiresAt = entry.file.expiresAt else { return }
-        for route in entry.routes {
+    private func recordExpiry(of watched: WatchedFile) {
+        guard let expiresAt = watched.file.expiresAt else { return }
+        for route in watched.routes {
             CertificateExpiry(provider: provider, route: route).record(expiresAt, now: clock.now())
         }
     }

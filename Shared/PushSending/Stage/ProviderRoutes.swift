@@ -83,8 +83,8 @@ package final class ProviderRoutes: Sendable {
         routes[route]?.breaker.record(.misconfigured(reason: reason))
     }
 
-    /// Probes a route at once, after a change of its credential.
-    package func recheck(_ route: ProviderRoute) {
+    /// Ends the pause of a route and probes it at once, after a change of its credential.
+    package func probeAtOnce(_ route: ProviderRoute) {
         routes[route]?.breaker.endPause()
         send(.credentialChanged(route))
     }

@@ -1,9 +1,14 @@
 import CoreMetrics
 import Synchronization
 
-/// A series of the exposition: one line, or the lines of a histogram.
+/// One label set of a metric family (Prometheus text format): one line, or the lines of a histogram.
 protocol MetricSeries: Sendable {
-    /// Appends the samples of `family` with `labels` (braces included, or empty).
+    /// Appends the current samples.
+    ///
+    /// - Parameters:
+    ///   - family: The name of the metric family, such as `http_requests_total`.
+    ///   - labels: The label set with its braces; empty without labels.
+    ///   - text: The page that Prometheus scrapes.
     func render(_ family: String, _ labels: String, into text: inout String)
 }
 
@@ -19,7 +24,9 @@ final class CounterSeries: MetricSeries, CounterHandler {
     }
 }
 
-/// A gauge or a floating-point counter, stored in an atomic word.
+/// A gauge or a floating-point counter. The atomic word holds the bits of the `Double`.
+///
+/// A recorder without aggregation is a gauge, too. One with aggregation is a ``HistogramSeries``.
 final class NumberSeries: MetricSeries, MeterHandler, RecorderHandler, FloatingPointCounterHandler {
     private let bits = Atomic<UInt64>(Double.zero.bitPattern)
 
@@ -41,7 +48,7 @@ final class NumberSeries: MetricSeries, MeterHandler, RecorderHandler, FloatingP
     }
 
     func render(_ family: String, _ labels: String, into text: inout String) {
-        text += "\(family)\(labels) \(Double(bitPattern: bits.load(ordering: .relaxed)).exposition)\n"
+        text += "\(family)\(labels) \(Double(bitPattern: bits.load(ordering: .relaxed)).prometheusText)\n"
     }
 }
 
@@ -57,10 +64,12 @@ final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
     ]
 
     private struct Observations {
+        /// The observations in each bucket alone. The last bucket is `+Inf`. ``render(_:_:into:)`` accumulates them.
         var counts: [Int]
         var sum = 0.0
     }
 
+    /// The inclusive upper bounds of the buckets, ascending, without `+Inf`.
     private let bounds: [Double]
     private let observations: Mutex<Observations>
 
@@ -81,21 +90,22 @@ final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
     }
 
     func render(_ family: String, _ labels: String, into text: inout String) {
-        let now = observations.withLock { $0 }
-        let inner = labels.isEmpty ? "" : labels.dropFirst().dropLast() + ","
+        let snapshot = observations.withLock { $0 }
+        // The label `le` follows the other labels inside the braces.
+        let otherLabels = labels.isEmpty ? "" : labels.dropFirst().dropLast() + ","
         var total = 0
-        for (bound, count) in zip(bounds.map(\.exposition) + ["+Inf"], now.counts) {
+        for (bound, count) in zip(bounds.map(\.prometheusText) + ["+Inf"], snapshot.counts) {
             total += count
-            text += "\(family)_bucket{\(inner)le=\"\(bound)\"} \(total)\n"
+            text += "\(family)_bucket{\(otherLabels)le=\"\(bound)\"} \(total)\n"
         }
-        text += "\(family)_sum\(labels) \(now.sum.exposition)\n"
+        text += "\(family)_sum\(labels) \(snapshot.sum.prometheusText)\n"
         text += "\(family)_count\(labels) \(total)\n"
     }
 }
 
 extension Double {
-    /// The number in the text format: `0.25`, `3`, `+Inf`, `NaN`.
-    var exposition: String {
+    /// The number in the Prometheus text format: `0.25`, `3`, `+Inf`, `NaN`.
+    var prometheusText: String {
         if isNaN { return "NaN" }
         if isInfinite { return self < 0 ? "-Inf" : "+Inf" }
         if self == rounded(), magnitude < 1e15 { return String(Int64(self)) }

@@ -36,9 +36,9 @@ struct SenderUnderTest: Sendable {
             apps: catalog, settings: try APNsSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, logger: logger)
         routes = ProviderRoutes(gateways.byRoute, provider: .apns, clock: time.clock, logger: logger)
-        for (route, reason) in gateways.unusable { routes.trip(route, misconfigured: reason) }
+        for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
         watch = CredentialWatcher(
-            gateways.watched, routes: routes, provider: .apns, clock: time.clock, logger: logger)
+            gateways.watchedFiles, routes: routes, provider: .apns, clock: time.clock, logger: logger)
         handler = PushStageHandler(
             provider: .apns, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }

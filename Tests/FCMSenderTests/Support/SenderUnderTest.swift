@@ -47,7 +47,8 @@ struct SenderUnderTest: Sendable {
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, deadline: deadline,
             logger: logger)
         routes = ProviderRoutes(gateways.byRoute, provider: .fcm, clock: time.clock, logger: logger)
-        watch = CredentialWatcher(gateways.watched, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
+        watch = CredentialWatcher(
+            gateways.watchedFiles, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
         handler = PushStageHandler(
             provider: .fcm, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }

@@ -73,7 +73,7 @@ import TestSupport
             ])
             try await feedback.evaluate()
             feedback.clock.advance(by: .seconds(120))
-            #expect(try await feedback.evaluate()?.after == .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter == .atRest)
             #expect(try await feedback.decisions() == ["approved": 50])
         }
     }
@@ -105,8 +105,8 @@ import TestSupport
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<30, answered: 100)])
             let report = try #require(try await feedback.evaluate())
-            #expect(report.before == .atRest)
-            #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
+            #expect(report.guardBefore == .atRest)
+            #expect(report.guardAfter == .tripped(since: .start, until: .start + .seconds(900)))
             #expect(report.spike == ObservedSpike(registrations: 30, refused: 30, answered: 100))
             #expect(report.decided == ["quarantined": 30])
 
@@ -131,10 +131,10 @@ import TestSupport
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<30, answered: 100)])
             try await feedback.evaluate()
             feedback.clock.advance(by: .seconds(899))
-            #expect(try await feedback.evaluate()?.after != .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter != .atRest)
             feedback.clock.advance(by: .seconds(1))
             #expect(try await feedback.evaluation.routes().routes == [Batches.route])
-            #expect(try await feedback.evaluate()?.after == .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter == .atRest)
             #expect(try await feedback.evaluation.routes().routes.isEmpty)
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: [99], notification: 1, at: feedback.clock.now, answered: 1000)
@@ -156,11 +156,11 @@ import TestSupport
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: [99], notification: 1, answered: 101)
             ])
-            #expect(try await feedback.evaluate()?.after == .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter == .atRest)
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: 200..<230, notification: 2, answered: 131)
             ])
-            #expect(try await feedback.evaluate()?.after != .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter != .atRest)
         }
     }
 
@@ -209,11 +209,11 @@ import TestSupport
                 Batches.batch(Self.gone, devices: 1000..<1030, notification: 99, at: feedback.clock.now, answered: 300)
             ])
             feedback.clock.advance(by: .seconds(120))
-            #expect(try await feedback.evaluate()?.after == .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter == .atRest)
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: 2000..<2060, notification: 98, at: feedback.clock.now, answered: 300)
             ])
-            #expect(try await feedback.evaluate()?.after != .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter != .atRest)
         }
     }
 
@@ -230,7 +230,7 @@ import TestSupport
                 Batches.batch(
                     Self.gone, devices: 1000..<1030, notification: 1, at: feedback.clock.now, answered: 100)
             ])
-            let isTripped = try await feedback.evaluate()?.after != .atRest
+            let isTripped = try await feedback.evaluate()?.guardAfter != .atRest
             #expect(isTripped == wasReleased)
         }
     }
@@ -308,7 +308,7 @@ import TestSupport
                 for try await report in group { if let report { reports.append(report) } }
                 return reports
             }
-            #expect(reports.filter { $0.before == .atRest && $0.after != .atRest }.count == 1)
+            #expect(reports.filter { $0.guardBefore == .atRest && $0.guardAfter != .atRest }.count == 1)
             #expect(reports.compactMap { $0.decided["quarantined"] }.reduce(0, +) == 200)
             #expect(try await feedback.decisions() == ["quarantined": 200])
         }

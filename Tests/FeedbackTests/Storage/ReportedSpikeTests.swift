@@ -24,18 +24,18 @@ import TestSupport
             try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
             #expect(try await feedback.evaluation.routes().routes == [Batches.route])
             let report = try #require(try await feedback.evaluate())
-            #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
+            #expect(report.guardAfter == .tripped(since: .start, until: .start + .seconds(900)))
             #expect(report.spike == nil)
             feedback.clock.advance(by: .seconds(60))
-            #expect(try await feedback.evaluate()?.after == report.after)
+            #expect(try await feedback.evaluate()?.guardAfter == report.guardAfter)
 
             // A later report extends the spike.
             let longer = RouteHealth.BadTokenSpike(since: Self.spike.since, until: .start + .seconds(60))
             try await feedback.evidence.record([Batches.spikeReport(of: longer), Batches.spikeReport(of: Self.spike)])
             #expect(
-                try await feedback.evaluate()?.after == .tripped(since: .start, until: .start + .seconds(960)))
+                try await feedback.evaluate()?.guardAfter == .tripped(since: .start, until: .start + .seconds(960)))
             feedback.clock.advance(by: .seconds(900))
-            #expect(try await feedback.evaluate()?.after == .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter == .atRest)
             #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
@@ -82,7 +82,7 @@ import TestSupport
             try await feedback.evidence.record([
                 Batches.spikeReport(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
             ])
-            #expect(try await feedback.evaluate()?.after != .atRest)
+            #expect(try await feedback.evaluate()?.guardAfter != .atRest)
             #expect(try await refused() == nil)
         }
     }

@@ -28,10 +28,10 @@ import Testing
         let first = "bearer " + Signing.providerToken()
         #expect(simulator.push { $0["authorization"] = first }?.status == 200)
         #expect(push(simulator, Signing.otherKey, on: 2) == "InvalidProviderToken")
-        #expect(try simulator.state.keys.take(apns(Signing.otherKey)) == 1)
+        #expect(try simulator.state.keys.add(apns(Signing.otherKey)) == 1)
         #expect(simulator.push { $0["authorization"] = first }?.status == 200)
         #expect(push(simulator, Signing.otherKey, on: 2) == nil)
-        #expect(try simulator.state.keys.take(apns(Signing.otherKey, revokesOthers: true)) == 1)
+        #expect(try simulator.state.keys.add(apns(Signing.otherKey, revokesOthers: true)) == 1)
         #expect(simulator.push { $0["authorization"] = first }?.reason == "InvalidProviderToken")
         #expect(push(simulator, Signing.apnsKey, on: 3) == "InvalidProviderToken")
         #expect(push(simulator, Signing.otherKey, on: 4) == nil)
@@ -49,10 +49,10 @@ import Testing
             "provider": "fcm", "account": .string(Fixture.account), "key_id": "key-9",
             "public_key": .string(Signing.otherAccountKey.publicKey.pemRepresentation),
         ]
-        _ = try simulator.state.keys.take(posted)
+        _ = try simulator.state.keys.add(posted)
         #expect(ask("key-9", Signing.otherAccountKey) == 200 && ask("key-1", Signing.accountKey) == 200)
         posted = posted.merging(["revokes_others": true])
-        _ = try simulator.state.keys.take(posted)
+        _ = try simulator.state.keys.add(posted)
         #expect(ask("key-9", Signing.otherAccountKey) == 200 && ask("key-1", Signing.accountKey) == 400)
     }
 
@@ -64,14 +64,14 @@ import Testing
         (#"{"provider":"apns","key_id":"k","account":"a"}"#, "account has no meaning"),
     ]) func `an invalid key is rejected with a reason`(text: String, problem: String) throws {
         let value = try ProviderJSON.value(of: Array(text.utf8))
-        let error = #expect(throws: ControlRequestError.self) { try Fixture.simulator().state.keys.take(value) }
+        let error = #expect(throws: ControlRequestError.self) { try Fixture.simulator().state.keys.add(value) }
         #expect(error?.description.hasPrefix(problem) == true)
     }
 
     @Test func `a key that no app uses is rejected by its id`() throws {
         let otherAuthority = apns(Signing.otherKey).merging(["key_id": "STRANGER00"])
         let error = #expect(throws: ControlRequestError.self) {
-            try Fixture.simulator().state.keys.take(otherAuthority)
+            try Fixture.simulator().state.keys.add(otherAuthority)
         }
         #expect(error?.description == "no app signs as STRANGER00")
     }

@@ -117,6 +117,6 @@ import Testing
         (0.25, "0.25"), (3, "3"), (.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN"), (1e20, "1e+20"),
     ])
     func `numbers are written in the text format`(value: Double, text: String) {
-        #expect(value.exposition == text)
+        #expect(value.prometheusText == text)
     }
 }

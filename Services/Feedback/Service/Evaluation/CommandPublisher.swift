@@ -34,7 +34,7 @@ struct CommandPublisher: Sendable {
     func publishDue() async throws {
         while true {
             let (evidence, dead) = try await store.claim(now: try await now(), lease: Self.lease)
-            dead.report(because: DeadEvidence.unreadable, logger: logger)
+            dead.countAndLog(because: DeadEvidence.unreadable, logger: logger)
             guard !evidence.isEmpty || !dead.isEmpty else { return }
             var refused: [UUID: String] = [:]
             var commands: [DeviceCommand] = []
@@ -67,7 +67,7 @@ struct CommandPublisher: Sendable {
                 refused[one.key.device].map { DeadEvidence(one, detail: $0) }
             }
             try await store.markDead(unpublished, because: DeadEvidence.unpublishable)
-            unpublished.report(because: DeadEvidence.unpublishable, logger: logger)
+            unpublished.countAndLog(because: DeadEvidence.unpublishable, logger: logger)
             let isSettled = confirmed.count + refused.count == evidence.commandsByDevice.count
             guard isSettled, evidence.count + dead.count == EvaluationStore.batch else { return }
         }

@@ -15,17 +15,18 @@ final class EvaluatorMetrics: Sendable {
 
     init() {}
 
-    func count(_ report: RouteReport) {
+    /// Counts the decisions of an evaluation and records the state of the route's guard.
+    func record(_ report: RouteReport) {
         let route = Self.dimensions(report.route)
         for (decision, count) in report.decided where count > 0 {
             Counter(label: "heliograph_feedback_evidence_total", dimensions: route + [("decision", decision)])
                 .increment(by: count)
         }
-        let isTripped = report.after != .atRest
+        let isTripped = report.guardAfter != .atRest
         Gauge(label: "heliograph_feedback_guard_tripped", dimensions: route).record(isTripped ? 1 : 0)
     }
 
-    /// Records that another process has reset the guard of `lane`.
+    /// Records that another process has reset the guard of `route`.
     func recordReset(of route: FeedbackRoute) {
         Gauge(label: "heliograph_feedback_guard_tripped", dimensions: Self.dimensions(route)).record(0)
     }

@@ -12,47 +12,48 @@ import Synchronization
 struct EvidenceEvaluator: Service {
     /// The pause between rounds.
     static let pace = Duration.seconds(1)
-    /// The retention of route health reports: twice the day from which the normal share is computed.
+    /// The retention of route health reports. ``GuardRule`` computes a route's normal share of rejections from one day
+    /// of them; the second day is a reserve for late evaluations.
     static let routeHealthRetention = Duration.seconds(2 * 86_400)
-    /// The retention of erasures, which exceeds the lifetime of any push.
+    /// The retention of erasures. No push lives as long, so no outcome of an erased user arrives later.
     static let erasureRetention = Duration.seconds(30 * 86_400)
     /// Rounds between updates of gauges, and between deletions of old rows.
     private static let roundsBetweenGauges = 10
     private static let roundsBetweenDeletions = 3600
 
     private let store: EvaluationStore
-    private let retention: Duration
+    private let evidenceRetention: Duration
     private let publisher: CommandPublisher
     private let metrics = EvaluatorMetrics()
-    private let tripped = TrippedGuards()
+    private let trippedGuards = TrippedGuards()
     private let now: @Sendable () async throws -> Timestamp
     private let logger: Logger
 
     /// - Parameters:
-    ///   - retention: The retention of evidence after its decision.
+    ///   - evidenceRetention: The retention of evidence after its decision.
     ///   - now: The time that all processes share (``DatabaseClock``).
     init(
-        store: EvaluationStore, retention: Duration, publisher: CommandPublisher,
+        store: EvaluationStore, evidenceRetention: Duration, publisher: CommandPublisher,
         now: @escaping @Sendable () async throws -> Timestamp, logger: Logger
     ) {
         self.store = store
-        self.retention = retention
+        self.evidenceRetention = evidenceRetention
         self.publisher = publisher
         self.now = now
         self.logger = logger
     }
 
-    /// The readiness condition: degraded while a guard is tripped, with the names of its routes.
-    var condition: Readiness.State { tripped.condition }
+    /// The readiness condition. Degraded while the guard of a route is tripped; names these routes.
+    var condition: Readiness.State { trippedGuards.condition }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var round = 0
             var hasMoreToDelete = false
-            var lastFailure: String?
+            var hasFailed = false
             while !Task.isCancelled {
                 do {
-                    let failure = try await failureOfLane()
+                    let failure = try await evaluateRound()
                     if round.isMultiple(of: Self.roundsBetweenGauges) {
                         metrics.record(quarantined: try await store.quarantined())
                     }
@@ -61,15 +62,16 @@ struct EvidenceEvaluator: Service {
                     }
                     round += 1
                     if let failure { throw failure }
-                    if lastFailure != nil { logger.notice("Evaluating evidence again") }
-                    lastFailure = nil
+                    if hasFailed { logger.notice("Evaluating evidence again") }
+                    hasFailed = false
                 } catch is CancellationError {
                     return
                 } catch {
-                    if lastFailure == nil, !Task.isCancelled {
+                    // One log line for a series of failed rounds.
+                    if !hasFailed, !Task.isCancelled {
                         logger.warning("Evaluating evidence failed; retrying", metadata: [LogKey.error: "\(error)"])
                     }
-                    lastFailure = "\(error)"
+                    hasFailed = true
                 }
                 // Cancelled: shutting down.
                 guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
@@ -77,23 +79,25 @@ struct EvidenceEvaluator: Service {
         }
     }
 
-    /// Deletes one batch of old rows, so that evaluation is not delayed.
+    /// Deletes old route health reports, old erasures and one batch of old evidence. Evidence has many rows; one batch
+    /// a round delays no evaluation.
     ///
     /// - Returns: Whether more old evidence may remain.
     func deleteOldRows() async throws -> Bool {
         let now = try await now()
         try await store.deleteRouteHealth(before: now - Self.routeHealthRetention)
         try await store.deleteErasures(before: now - Self.erasureRetention)
-        return try await store.deleteEvidence(before: now - retention)
+        return try await store.deleteEvidence(before: now - evidenceRetention)
     }
 
     /// Evaluates every route once and publishes the commands of approved evidence. A failing route stops no other.
     ///
     /// - Throws: The first failure of a route, after all routes and the publisher ran; a database outage at once.
     func evaluate() async throws {
-        let (routes, dead) = try await store.routes()
-        dead.report(because: DeadEvidence.unreadable, logger: logger)
-        for route in tripped.forget(allBut: routes) { metrics.recordReset(of: route) }
+        let (routes, deadEvidence) = try await store.routes()
+        deadEvidence.countAndLog(because: DeadEvidence.unreadable, logger: logger)
+        // The store returns every route with a tripped guard. Another process has reset the guards of the others.
+        for route in trippedGuards.removeAll(except: routes) { metrics.recordReset(of: route) }
         var failure: (any Error)?
         for route in routes {
             do {
@@ -108,18 +112,20 @@ struct EvidenceEvaluator: Service {
         if let failure { throw failure }
     }
 
+    /// Evaluates the route's evidence batch by batch, until nothing is due or another process has locked the route.
     private func evaluate(_ route: FeedbackRoute) async throws {
         while let report = try await store.evaluate(route, now: try await now()) {
-            report.dead.report(because: DeadEvidence.unreadable, logger: logger)
-            logger.report(report)
-            metrics.count(report)
-            tripped.set(report.after, of: route)
+            report.deadEvidence.countAndLog(because: DeadEvidence.unreadable, logger: logger)
+            logger.logGuardChange(in: report)
+            metrics.record(report)
+            trippedGuards.set(report.guardAfter, of: route)
             guard report.hasMore else { return }
         }
     }
 
-    /// Calls ``evaluate()``. Returns a route's failure, so that the round's metrics and deletions still run.
-    private func failureOfLane() async throws -> RouteFailure? {
+    /// Calls ``evaluate()``. Returns the failure of a route instead of throwing it, so that the round continues with
+    /// metrics and deletions.
+    private func evaluateRound() async throws -> RouteFailure? {
         do { try await evaluate() } catch let failure as RouteFailure { return failure }
         return nil
     }
@@ -141,8 +147,9 @@ extension Error {
     }
 }
 
-/// The tripped guards, as this process last read them.
+/// The routes whose guard (``GuardRule``) is tripped, as this process last read them.
 final class TrippedGuards: Sendable {
+    /// Each route with the start of its quarantine.
     private let routes = Mutex<[FeedbackRoute: Timestamp]>([:])
 
     init() {}
@@ -156,15 +163,16 @@ final class TrippedGuards: Sendable {
         }
     }
 
-    /// Removes all routes but `known`, and returns the removed ones.
-    func forget(allBut known: [FeedbackRoute]) -> [FeedbackRoute] {
+    /// Removes all routes except `known`, and returns the removed ones.
+    func removeAll(except known: [FeedbackRoute]) -> [FeedbackRoute] {
         routes.withLock { routes in
-            let gone = Set(routes.keys).subtracting(known)
-            for route in gone { routes[route] = nil }
-            return gone.sorted()
+            let removed = Set(routes.keys).subtracting(known)
+            for route in removed { routes[route] = nil }
+            return removed.sorted()
         }
     }
 
+    /// The readiness condition of ``EvidenceEvaluator/condition``.
     var condition: Readiness.State {
         let routes = routes.withLock { $0 }.sorted { $0.key < $1.key }
         guard !routes.isEmpty else { return .holds }

@@ -6,7 +6,7 @@ import ServiceKit
 
 extension [DeadEvidence] {
     /// Counts and logs each dead row.
-    func report(because reason: String, logger: Logger) {
+    func countAndLog(because reason: String, logger: Logger) {
         for row in self {
             let key = "\(row.key.notification)/\(row.key.device)".lowercased()
             DeadRows.report(
@@ -16,13 +16,13 @@ extension [DeadEvidence] {
 }
 
 extension Logger {
-    /// Logs a change of the guard's state.
-    func report(_ report: RouteReport) {
+    /// Logs a change of the guard's state, if there is one.
+    func logGuardChange(in report: RouteReport) {
         let route: Metadata = [
             LogKey.app: "\(report.route.app)", LogKey.provider: "\(report.route.origin.rawValue)",
             LogKey.environment: "\(report.route.environmentLabel)",
         ]
-        switch (report.before, report.after) {
+        switch (report.guardBefore, report.guardAfter) {
         case (.atRest, .tripped(_, let until)):
             let held: Metadata = ["until": "\(RFC3339.string(from: until.date))"]
             if let spike = report.spike {

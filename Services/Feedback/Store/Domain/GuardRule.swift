@@ -67,7 +67,7 @@ package struct GuardRule: Hashable, Sendable {
 
     /// Returns the largest spike in `minutes`, if any.
     ///
-    /// - Parameter usual: The route's normal share of rejections, from 0 to 1.
+    /// - Parameter normalShare: The route's normal share of rejections, from 0 to 1.
     func spike(in minutes: [RouteMinute], normalShare: Double) -> ObservedSpike? {
         let byMinute = Dictionary(minutes.map { ($0.minute, $0) }) { first, _ in first }
         return minutes.map { last in
@@ -87,7 +87,9 @@ package struct GuardRule: Hashable, Sendable {
         return pair.registrations >= minimum && Double(pair.refused) > threshold * Double(pair.answered)
     }
 
-    /// - Parameter isStorm: Whether feedback found a spike, or a sender reported one since the last evaluation.
+    /// Returns the guard's state after an evaluation.
+    ///
+    /// - Parameter isSpike: Whether feedback found a spike, or a sender reported one since the last evaluation.
     func next(_ state: GuardState, isSpike: Bool, now: Timestamp) -> GuardState {
         switch (state, isSpike) {
         case (.atRest, false): .atRest

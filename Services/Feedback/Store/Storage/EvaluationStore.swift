@@ -65,7 +65,7 @@ package struct EvaluationStore: Sendable {
         return dead
     }
 
-    /// Evaluates the evidence due on `lane` at `now`. While the guard is tripped, quarantines all waiting evidence.
+    /// Evaluates the evidence due on `route` at `now`. While the guard is tripped, quarantines all waiting evidence.
     ///
     /// - Returns: `nil` if another process has locked the route.
     package func evaluate(_ route: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
@@ -85,7 +85,7 @@ package struct EvaluationStore: Sendable {
             }
             let reportedUntil = try await transaction.newlyReportedSpike(of: route)
             let after = rule.next(before, isSpike: spike != nil || reportedUntil != nil, now: now)
-            var report = RouteReport(route: route, before: before, after: after, spike: spike)
+            var report = RouteReport(route: route, guardBefore: before, guardAfter: after, spike: spike)
             if after != before || reportedUntil != nil {
                 try await transaction.set(after, was: before, spike, reportedUntil: reportedUntil, on: route)
             }
@@ -100,7 +100,7 @@ package struct EvaluationStore: Sendable {
                 }
                 try await transaction.keep(evaluated, now: now)
                 for (_, evaluation) in evaluated { report.decided[evaluation.decision, default: 0] += 1 }
-                report.dead = dead
+                report.deadEvidence = dead
                 report.hasMore = due.count + dead.count == Self.batch
             }
             return report

@@ -3,52 +3,57 @@ import CryptoExtras
 import PushProtocol
 import Synchronization
 
-/// The apps and signing keys that the simulator accepts. Keys can be rotated at run time. Safe from any thread.
+/// The current ``KnownApps``, behind a lock. `POST /keys` adds and revokes keys while the simulator runs.
 final class AcceptedKeys: Sendable {
-    private let state: Mutex<KnownApps>
+    private let lockedApps: Mutex<KnownApps>
 
-    init(_ apps: KnownApps) { state = Mutex(apps) }
+    init(_ apps: KnownApps) { lockedApps = Mutex(apps) }
 
-    var apps: KnownApps { state.withLock { $0 } }
+    var apps: KnownApps { lockedApps.withLock { $0 } }
 
-    /// Adds a posted key.
+    /// Adds the key of a `POST /keys` request.
     ///
-    /// - Returns: the number of keys added.
-    func take(_ value: JSONValue) throws(ControlRequestError) -> Int {
-        let key = try PostedKey(value)
-        let result = state.withLock { apps in
-            Result { () throws(KnownApps.Unknown) in
-                switch key.providerKey {
-                case .apns(let providerKey): try apps.add(providerKey, revokesOthers: key.revokesOthers)
-                case .fcm(let providerKey): try apps.add(providerKey, revokesOthers: key.revokesOthers)
+    /// - Parameter body: The request's body, one key.
+    /// - Returns: The number of keys added, for the response: always 1.
+    func add(_ body: JSONValue) throws(ControlRequestError) -> Int {
+        let posted = try PostedKey(body)
+        do throws(KnownApps.UnknownSigner) {
+            try lockedApps.withLock { apps throws(KnownApps.UnknownSigner) in
+                switch posted.key {
+                case .apns(let key): try apps.add(key, revokesOthers: posted.revokesOthers)
+                case .fcm(let key): try apps.add(key, revokesOthers: posted.revokesOthers)
                 }
             }
+        } catch {
+            throw ControlRequestError("no app signs as \(error.name)")
         }
-        if case .failure(let unknown) = result { throw ControlRequestError("no app signs as \(unknown.name)") }
         return 1
     }
 }
 
 /// A public signing key posted to `POST /keys`.
 struct PostedKey: Sendable {
-    struct APNs: Sendable {
+    /// The public half of a key for APNs provider tokens.
+    struct APNsSigningKey: Sendable {
         let keyID: String
         let publicKey: P256.Signing.PublicKey
     }
 
-    struct Google: Sendable {
+    /// The public half of a key for a service account's assertions.
+    struct ServiceAccountKey: Sendable {
         /// The service account's e-mail address.
         let account: String
         let keyID: String
         let publicKey: _RSA.Signing.PublicKey
     }
 
-    enum ProviderKey: Sendable {
-        case apns(APNs)
-        case fcm(Google)
+    enum Key: Sendable {
+        case apns(APNsSigningKey)
+        case fcm(ServiceAccountKey)
     }
 
-    let providerKey: ProviderKey
+    let key: Key
+    /// Whether the simulator stops accepting the other keys of the same APNs key id or service account.
     let revokesOthers: Bool
 
     init(_ value: JSONValue) throws(ControlRequestError) {
@@ -58,6 +63,7 @@ struct PostedKey: Sendable {
             throw members.problem("provider", "is missing; it is apns or fcm")
         }
         guard let keyID = try members.text("key_id") else { throw members.problem("key_id", "is missing") }
+        // A missing key is reported below, as no PEM.
         let pem = try members.text("public_key") ?? ""
         revokesOthers = try members.flag("revokes_others")
         switch provider {
@@ -66,13 +72,13 @@ struct PostedKey: Sendable {
             guard let publicKey = try? P256.Signing.PublicKey(pemRepresentation: pem) else {
                 throw members.problem("public_key", "is not a P-256 public key in PEM")
             }
-            providerKey = .apns(APNs(keyID: keyID, publicKey: publicKey))
+            key = .apns(APNsSigningKey(keyID: keyID, publicKey: publicKey))
         case .fcm:
             guard let account = try members.text("account") else { throw members.problem("account", "is missing") }
             guard let publicKey = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else {
                 throw members.problem("public_key", "is not an RSA public key in PEM")
             }
-            providerKey = .fcm(Google(account: account, keyID: keyID, publicKey: publicKey))
+            key = .fcm(ServiceAccountKey(account: account, keyID: keyID, publicKey: publicKey))
         }
     }
 }

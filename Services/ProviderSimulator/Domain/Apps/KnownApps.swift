@@ -37,15 +37,15 @@ struct KnownApps: Sendable {
     }
 
     /// Adds a key to a known service account.
-    mutating func add(_ key: PostedKey.Google, revokesOthers: Bool) throws(Unknown) {
-        guard serviceAccounts[key.account] != nil else { throw Unknown(name: key.account) }
+    mutating func add(_ key: PostedKey.ServiceAccountKey, revokesOthers: Bool) throws(UnknownSigner) {
+        guard serviceAccounts[key.account] != nil else { throw UnknownSigner(name: key.account) }
         if revokesOthers { serviceAccounts[key.account]?.publicKeys = [:] }
         serviceAccounts[key.account]?.publicKeys[key.keyID] = key.publicKey
     }
 
     /// Adds a public key under a known key id. Apple would assign a new id; the catalog names only one.
-    mutating func add(_ key: PostedKey.APNs, revokesOthers: Bool) throws(Unknown) {
-        guard apnsKeys[key.keyID] != nil else { throw Unknown(name: key.keyID) }
+    mutating func add(_ key: PostedKey.APNsSigningKey, revokesOthers: Bool) throws(UnknownSigner) {
+        guard apnsKeys[key.keyID] != nil else { throw UnknownSigner(name: key.keyID) }
         if revokesOthers {
             apnsKeys[key.keyID]?.publicKeys = []
             revocations += 1
@@ -56,8 +56,8 @@ struct KnownApps: Sendable {
     /// The number of APNs key revocations. Cached tokens are verified again when it changes.
     private(set) var revocations = 0
 
-    /// A key id or account that no app in the catalog uses.
-    struct Unknown: Error, Hashable { let name: String }
+    /// A key id or service account that no app in the catalog uses.
+    struct UnknownSigner: Error, Hashable { let name: String }
 
     /// Contradicting credentials of two apps.
     struct Conflict: Error, CustomStringConvertible { let description: String }

@@ -32,7 +32,7 @@ extension CampaignStore {
         var members: [CampaignPage.Member] = []
         var count = 0
         for row in try await database.query(AudienceQueries.everyone(in: page, of: campaign)) {
-            let readable = UnreadableRegistrations.passing(over: campaign.app) { try Registration(row, tokens) }
+            let readable = UnreadableRegistrations.readOrSkip(of: campaign.app) { try Registration(row, tokens) }
             guard let registration = readable else { continue }
             if members.last?.user != registration.user { members.append(.init(user: registration.user, devices: [])) }
             members[members.count - 1].devices.append(registration)
@@ -49,7 +49,7 @@ extension CampaignStore {
         var devices: [UserID: [Registration]] = [:]
         if !users.isEmpty {
             for row in try await database.query(AudienceQueries.devices(of: users, of: campaign)) {
-                let readable = UnreadableRegistrations.passing(over: campaign.app) { try Registration(row, tokens) }
+                let readable = UnreadableRegistrations.readOrSkip(of: campaign.app) { try Registration(row, tokens) }
                 guard let registration = readable else { continue }
                 devices[registration.user, default: []].append(registration)
             }

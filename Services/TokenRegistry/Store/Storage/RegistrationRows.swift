@@ -14,15 +14,15 @@ extension RegistrationState: PostgresValue {}
 extension DevicePlatform: PostgresValue {}
 
 extension Registration {
-    /// The columns that ``init(_:of:)`` reads by position. Without app and user, which the reader knows already.
-    static let ownColumns: SQL = """
+    /// The columns that ``init(_:of:_:)`` reads by position. Without app and user, which the caller knows already.
+    static let columnsWithoutOwner: SQL = """
         r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
         r.registered_at, least(r.registered_at, r.state_changed_at) <= statement_timestamp() - interval '1 day',
         CASE WHEN r.kind = 'fid' THEN r.app_version END,
         r.suspected_at IS NOT NULL AND r.suspected_at > statement_timestamp() - \(FIDCohortRule.window)::interval
         """
-    /// The number of ``ownColumns``.
-    static let ownColumnCount = 12
+    /// The number of ``columnsWithoutOwner``.
+    static let columnsWithoutOwnerCount = 12
 
     /// Decodes a row of a known user and decrypts its token.
     ///
@@ -48,7 +48,7 @@ extension Registration {
     }
 
     /// The columns that ``init(_:)`` reads.
-    static let columns: SQL = "\(ownColumns), r.app, r.user_id"
+    static let columns: SQL = "\(columnsWithoutOwner), r.app, r.user_id"
 
     init(_ row: PostgresRow, _ tokens: TokenKeys) throws {
         try self.init(row, of: try Self.owner(row), tokens)
@@ -56,8 +56,8 @@ extension Registration {
 
     fileprivate static func owner(_ row: PostgresRow) throws(PostgresError) -> AppUser {
         AppUser(
-            app: try row.decode(AppID.self, at: ownColumnCount),
-            user: try row.decode(UserID.self, at: ownColumnCount + 1)
+            app: try row.decode(AppID.self, at: columnsWithoutOwnerCount),
+            user: try row.decode(UserID.self, at: columnsWithoutOwnerCount + 1)
         )
     }
 }
@@ -85,7 +85,7 @@ extension RegistrationRecord {
         """
 
     init(_ row: PostgresRow, _ tokens: TokenKeys) throws(PostgresError) {
-        let next = Registration.ownColumnCount + 2
+        let next = Registration.columnsWithoutOwnerCount + 2
         var registration = try Registration(stored: row, of: try Registration.owner(row))
         let token = try? tokens.open(registration.token.secret, device: registration.device, app: registration.app)
         registration.token = token ?? DeviceToken(secret: "")
@@ -128,9 +128,9 @@ package enum HistoryEntry: Hashable, Sendable {
 /// |---|---|---|---|
 /// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
 enum UnreadableRegistrations {
-    /// Returns the row; counts an unreadable one and returns `nil`. So one row does not fail the other users of a
-    /// batch.
-    static func passing(over app: AppID, _ read: () throws -> Registration) -> Registration? {
+    /// Returns the registration that `read` decodes. If `read` throws, counts an unreadable registration of the app and
+    /// returns `nil`. So one row does not fail the other users of a batch.
+    static func readOrSkip(of app: AppID, _ read: () throws -> Registration) -> Registration? {
         do { return try read() } catch {
             count(of: app)
             return nil

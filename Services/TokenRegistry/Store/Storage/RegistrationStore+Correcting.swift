@@ -61,6 +61,6 @@ extension RegistrationStore {
             WHERE r.device_id = \(device) AND r.app = \(app.rawValue) AND r.provider = 'apns' AND r.state = 'active'
             """)
         guard let row = rows.first else { return nil }
-        return UnreadableRegistrations.passing(over: app) { try Registration(row, tokens) }
+        return UnreadableRegistrations.readOrSkip(of: app) { try Registration(row, tokens) }
     }
 }
