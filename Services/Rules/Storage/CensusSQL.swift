@@ -9,13 +9,13 @@ enum CensusSQL {
         let end = start + CensusPlan.interval
         return """
             last AS (
-                SELECT notification, event, rule, answer, reason, decided_at FROM rules.decision
+                SELECT notification, event, rule, rule_set, answer, reason, decided_at FROM rules.decision
                 WHERE decided_at >= \(start.date) AND decided_at < \(end.date)
                     AND NOT (answer IN ('hold', 'digest') AND EXISTS (
                         SELECT FROM rules.decision AS later
                         WHERE later.notification = decision.notification AND later.step > decision.step))
             ), placed AS (
-                SELECT notification, last.event, rule, decided_at, event.app, event.id, said.evidence_at,
+                SELECT notification, event, rule, rule_set, decided_at, said.evidence_at,
                     CASE
                         WHEN answer = 'inbox' THEN 'inbox'
                         WHEN answer = 'drop' THEN 'dropped'
@@ -27,8 +27,7 @@ enum CensusSQL {
                         WHEN said.number = 0 THEN NULL
                         ELSE said.state
                     END AS state
-                FROM last JOIN rules.event ON event.key = last.event
-                    LEFT JOIN LATERAL (
+                FROM last LEFT JOIN LATERAL (
                         SELECT count(*) AS number,
                             CASE
                                 WHEN bool_or(disposition = 'accepted') THEN 'accepted'
@@ -56,12 +55,25 @@ enum CensusSQL {
     }
 
     /// Selects app, state, number and whether there are new reports against tokens.
-    static func counts(_ start: Timestamp) -> SQL {
+    ///
+    /// A rule set belongs to one app, so any of its events gives the app. Decisions without one are few.
+    ///
+    /// - Parameter withEvents: whether to count events without a decision. Their insertion may be late.
+    static func counts(_ start: Timestamp, withEvents: Bool) -> SQL {
         """
-        WITH \(placed(start))
-        SELECT app, state, count(*),
-            coalesce(bool_or(evidence_at > \(evidenceUntil(start)) OR state = 'unexplained'), false)
-        FROM placed GROUP BY app, state
+        WITH \(placed(start)), grouped AS (
+            SELECT (array_agg(event))[1] AS event, state, count(*) AS number,
+                coalesce(bool_or(evidence_at > \(evidenceUntil(start)) OR state = 'unexplained'), false) AS has_items
+            FROM placed GROUP BY rule_set, CASE WHEN rule_set IS NULL THEN event END, state
+        )
+        SELECT app, state, sum(number)::bigint, bool_or(has_items)
+        FROM grouped JOIN rules.event ON event.key = grouped.event GROUP BY app, state
+        \(withEvents ? withoutRecipient(start) : "")
+        """
+    }
+
+    private static func withoutRecipient(_ start: Timestamp) -> SQL {
+        """
         UNION ALL
         SELECT app, 'no-recipient', count(*), false FROM rules.event
         WHERE arrived_at >= \(start.date) AND arrived_at < \((start + CensusPlan.interval).date)
@@ -75,12 +87,13 @@ enum CensusSQL {
     static func items(_ start: Timestamp) -> SQL {
         """
         WITH \(placed(start))
-        SELECT placed.notification, placed.app, placed.id, decided_at, evidence_at, state,
+        SELECT placed.notification, event.app, event.id, decided_at, evidence_at, state,
             held.notification IS NOT NULL OR EXISTS (
                 SELECT FROM rules.crowd WHERE (crowd.event, crowd.rule) = (placed.event, placed.rule)
                     AND crowd.due_at IS NOT NULL AND crowd.dead_at IS NULL),
             held.dead_at IS NOT NULL
-        FROM placed LEFT JOIN rules.held ON held.notification = placed.notification
+        FROM placed JOIN rules.event ON event.key = placed.event
+            LEFT JOIN rules.held ON held.notification = placed.notification
         WHERE state IS NULL OR state = 'unexplained' OR evidence_at > \(evidenceUntil(start))
         ORDER BY decided_at, placed.notification LIMIT \(CensusPlan.mostItems)
         """

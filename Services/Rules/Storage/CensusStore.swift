@@ -58,39 +58,34 @@ struct CensusStore: Sendable {
     }
 
     /// Counts an interval.
-    func count(_ start: Timestamp) async throws -> CensusInterval {
-        try await Outage.ofDatabase {
-            var interval = CensusInterval(start: start)
-            var hasItems = false
-            for row in try await pool.query(CensusSQL.counts(start)) {
-                let app = try row.decode(String.self, at: 0)
-                let number = Int(try row.decode(Int64.self, at: 2))
-                if let state = try row.decode(String?.self, at: 1) {
-                    interval.counts.append(CensusCount(app: app, state: state, number: number))
-                } else {
-                    interval.open[app] = number
-                    hasItems = true
+    func count(_ start: Timestamp, now: Timestamp) async throws -> CensusInterval {
+        let isSettled = now >= start + CensusPlan.interval + CensusPlan.recount
+        return try await Outage.ofDatabase {
+            try await pool.transaction { transaction in
+                // Compiling these statements takes longer than running them.
+                try await transaction.execute("SET LOCAL jit = off")
+                var interval = CensusInterval(start: start)
+                var hasItems = false
+                for row in try await transaction.query(CensusSQL.counts(start, withEvents: isSettled)) {
+                    let app = try row.decode(String.self, at: 0)
+                    let number = Int(try row.decode(Int64.self, at: 2))
+                    if let state = try row.decode(String?.self, at: 1) {
+                        interval.counts.append(CensusCount(app: app, state: state, number: number))
+                    } else {
+                        interval.open[app] = number
+                        hasItems = true
+                    }
+                    hasItems = try row.decode(Bool.self, at: 3) || hasItems
                 }
-                hasItems = try row.decode(Bool.self, at: 3) || hasItems
+                guard hasItems else { return interval }
+                interval.items = try await transaction.query(CensusSQL.items(start)).compactMap(CensusItem.init)
+                for row in try await transaction.query(
+                    "SELECT notification, state FROM rules.census_gap WHERE start_at = \(start.date)")
+                {
+                    interval.gaps[try row.decode(at: 0)] = CensusState(rawValue: try row.decode(String.self, at: 1))
+                }
+                return interval
             }
-            guard hasItems else { return interval }
-            for row in try await pool.query(CensusSQL.items(start)) {
-                guard let app = AppID(rawValue: try row.decode(String.self, at: 1)) else { continue }
-                interval.items.append(
-                    CensusItem(
-                        notification: try row.decode(UUID.self, at: 0), app: app,
-                        event: try row.decode(String.self, at: 2),
-                        decidedAt: Timestamp(try row.decode(Date.self, at: 3)),
-                        evidenceAt: try row.decode(Date?.self, at: 4).map(Timestamp.init),
-                        state: try row.decode(String?.self, at: 5).flatMap(CensusState.init),
-                        isUnpublished: try row.decode(Bool.self, at: 6), isDeadRow: try row.decode(Bool.self, at: 7)))
-            }
-            for row in try await pool.query(
-                "SELECT notification, state FROM rules.census_gap WHERE start_at = \(start.date)")
-            {
-                interval.gaps[try row.decode(at: 0)] = CensusState(rawValue: try row.decode(String.self, at: 1))
-            }
-            return interval
         }
     }
 
@@ -156,5 +151,18 @@ struct CensusStore: Sendable {
             try await pool.execute(
                 "DELETE FROM rules.census_gap WHERE start_at < \((now - CensusPlan.gapWindow).date)")
         }
+    }
+}
+
+extension CensusItem {
+    /// Reads a row of ``CensusSQL/items(_:)``. `nil` for an app with an invalid name.
+    fileprivate init?(_ row: PostgresRow) throws(PostgresError) {
+        guard let app = AppID(rawValue: try row.decode(String.self, at: 1)) else { return nil }
+        self.init(
+            notification: try row.decode(UUID.self, at: 0), app: app, event: try row.decode(String.self, at: 2),
+            decidedAt: Timestamp(try row.decode(Date.self, at: 3)),
+            evidenceAt: try row.decode(Date?.self, at: 4).map(Timestamp.init),
+            state: try row.decode(String?.self, at: 5).flatMap(CensusState.init),
+            isUnpublished: try row.decode(Bool.self, at: 6), isDeadRow: try row.decode(Bool.self, at: 7))
     }
 }

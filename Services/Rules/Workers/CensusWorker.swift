@@ -94,8 +94,8 @@ actor CensusWorker: Service {
     /// Counts one interval. Returns the apps with open notifications.
     private func count(_ start: Timestamp) async throws -> Set<AppID> {
         let clock = ContinuousClock.now
-        let interval = try await store.count(start)
         let now = try await now()
+        let interval = try await store.count(start, now: now)
         let items = interval.itemsToPlace(now: now)
         var trails: [UUID: CensusTrail] = [:]
         if let oldest = items.map(\.decidedAt).min() {

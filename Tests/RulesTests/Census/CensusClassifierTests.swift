@@ -187,7 +187,7 @@ import Testing
         let result = CensusResult(interval, [:], by: CensusClassifier(evidence: CensusEvidence(), now: Self.at(40)))
         #expect(!result.isOpen && result.reportsFrom == nil && result.gaps.isEmpty)
         #expect(CensusPlan.due(Self.start, isOpen: false, elapsed: .zero, now: Self.at(40)) == Self.at(70))
-        #expect(CensusPlan.due(Self.start, isOpen: false, elapsed: .zero, now: Self.at(71)) == Self.at(1271))
+        #expect(CensusPlan.due(Self.start, isOpen: false, elapsed: .zero, now: Self.at(71)) == Self.at(3671))
         #expect(CensusPlan.due(Self.start, isOpen: true, elapsed: .seconds(2), now: Self.at(40)) == Self.at(60))
     }
 

@@ -10,9 +10,8 @@ enum CensusPlan {
     static let window = Duration.seconds(3600)
     /// How long a missing notification counts.
     static let gapWindow = Duration.seconds(86_400)
-    /// When an interval without open notifications is counted again: for late transactions, then for late outcomes
-    /// and deleted rows.
-    static let recounts = (first: Duration.seconds(60), later: Duration.seconds(1200))
+    /// When an interval is counted again after its end, for late transactions. Then only open ones are.
+    static let recount = Duration.seconds(60)
     /// The most intervals that one round counts for the first time, and again.
     static let mostNew = 60
     static let mostAgain = 20
@@ -39,7 +38,8 @@ enum CensusPlan {
     /// - Parameter elapsed: how long it took, which limits the load of an interval with many open notifications.
     static func due(_ start: Timestamp, isOpen: Bool, elapsed: Duration, now: Timestamp) -> Timestamp {
         if isOpen { return now + min(max(.zero, elapsed * 10), .seconds(60)) }
-        let first = start + interval + recounts.first
-        return now < first ? first : now + recounts.later
+        let again = start + interval + recount
+        // Later than its deletion.
+        return now < again ? again : now + window
     }
 }
