@@ -17,6 +17,6 @@ import ServiceKit
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
             PublishCommand.self, ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
             KeysCommand.self, RulesCommand.self, DeadCommand.self,
-            DeadRowsCommand.self,
+            DeadRowsCommand.self, CensusCommand.self,
         ])
 }

@@ -1,3 +1,4 @@
+import DecisionLog
 import Foundation
 import HTTPAuth
 import Logging
@@ -52,9 +53,9 @@ struct RulesApp {
             maximumLifetime: try context.settings.duration(.bearerLifetime),
             logger: context.logger)
         let bus = try context.bus(
-            queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
-            publishingTo: [.notifications], apps: apps.ids)
-        let database = try context.database(schema: "rules", migration: 14)
+            queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
+            publishingTo: [.notifications, .census], apps: apps.ids)
+        let database = try context.database(schema: "rules", migration: 15)
 
         let pool = database.pool
         let logger = context.logger
@@ -78,6 +79,10 @@ struct RulesApp {
         let erasures = try context.stage(
             "erasures", queues: [.rulesErasures], on: bus,
             handler: ErasureHandler(store: ErasureStore(pool: pool), now: now))
+        let census = try context.stage(
+            "census", queues: [.rulesCensus], on: bus,
+            handler: CensusHandler(store: CensusReportStore(pool: pool), now: now))
+        let probe = QueueProbe(try context.amqp("census"))
 
         let inboxFeed = InboxFeed(
             store: InboxFeedStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger)
@@ -123,6 +128,12 @@ struct RulesApp {
                     currentRules: currentRules,
                     bus: bus.bus, now: now, logger: logger)
             case .inboxFeed: inboxFeed
+            case .censusWorker:
+                CensusWorker(
+                    store: CensusStore(pool: pool), reports: CensusReportStore(pool: pool), table: CensusTable(pool),
+                    apps: apps.ids,
+                    probe: { queue, isDead in try await probe.status(of: isDead ? queue.deadName : queue.name) },
+                    now: now, logger: logger)
             }
         }
         let api = RulesAPI(
@@ -138,8 +149,9 @@ struct RulesApp {
             api.router, host: .rulesHost, port: .rulesPort,
             connections: StreamRoutes.maximumStreams + HTTPServerLimits.defaultConnections)
         return ServiceAssembly(
-            database.services + [operators] + bus.services + Worker.allCases.map(worker)
-                + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, server])
+            database.services + [operators] + bus.services + [context.censusReporter(on: bus)]
+                + Worker.allCases.map(worker)
+                + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, census, server])
     }
 
     /// Loads the rule files of a folder. The error has a line for each mistake.

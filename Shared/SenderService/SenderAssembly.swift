@@ -23,7 +23,7 @@ extension ServiceContext {
         }
 
         let queues = WorkQueue.pushes(provider, of: apps)
-        let bus = try bus(queues: queues, publishingTo: [.outcomes], reading: [.senderRevocations])
+        let bus = try bus(queues: queues, publishingTo: [.outcomes, .census], reading: [.senderRevocations])
         let revocations = Revocations(provider: provider, logger: logger)
         let stream = try read(.senderRevocations, on: bus, apply: revocations.add, onGap: { revocations.noteGap() })
         let handler = PushStageHandler(
@@ -37,7 +37,9 @@ extension ServiceContext {
         readiness.register("credential-files") { credentials.problem.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(gateways.clients, provider: provider), credentials] + bus.services + stream.services
-                + services + [StartAfterCatchUp(stream.reader, stage), supervisor])
+            [ProviderClients(gateways.clients, provider: provider), credentials] + bus.services
+                + [censusReporter(on: bus)] + stream.services + services + [
+                    StartAfterCatchUp(stream.reader, stage), supervisor,
+                ])
     }
 }

@@ -10,6 +10,8 @@ package struct BusAssembly: Sendable {
     package let publisher: AMQPPublisher
     package let consumer: AMQPConsumer
     package let bus: AMQPBus
+    /// The notifications that the stages of this bus settle.
+    package let census = CensusLog()
     /// Run them before the stages that use the bus, so that they shut down after them.
     package let services: [any Service]
 }
@@ -91,6 +93,15 @@ extension ServiceContext {
         return StreamAssembly(reader: reader, services: [consumer, reader])
     }
 
+    /// Reports the settled notifications of all stages on `bus`. Publishes to the exchange `census`.
+    ///
+    /// Run it after the bus's services, and before the stages.
+    package func censusReporter(on bus: BusAssembly) -> CensusReporter {
+        let consumer = bus.consumer
+        return CensusReporter(
+            service: name, log: bus.census, bus: bus.bus, oldest: { consumer.oldestUnsettled }, logger: logger)
+    }
+
     /// Creates a stage on `bus` with a readiness condition: its dependencies are reachable, and its queues are
     /// consumed.
     ///
@@ -107,7 +118,7 @@ extension ServiceContext {
                 var policy = policy(queue)
                 policy.drainDeadline = drainDeadline
                 return policy
-            }, bus: bus.bus, handler: handler, logger: logger)
+            }, bus: bus.bus, handler: handler, census: bus.census, logger: logger)
         let consumer = bus.consumer
         readiness.register(name) {
             StageCondition.state(of: stage.status, on: consumer.state, waiting: consumer.waitingQueues)

@@ -292,6 +292,17 @@ import Testing
         #expect(try SenderRevocation(wireBody: event) == .device(try DeviceEvent.decode(wireBody: event)))
     }
 
+    @Test func `census report version 1`() throws {
+        var (settled, retried) = (CensusKeys(), CensusKeys())
+        settled.append(Self.notification)
+        retried.append(Self.notification, at: Self.moment)
+        try Self.check(
+            "census-report.v1.json",
+            CensusReport(
+                trace: Self.trace, service: "token-registry", process: Self.device, at: Self.moment, oldest: 1250,
+                settled: settled, retried: retried))
+    }
+
     @Test func `a message of a later version is rejected, naming the supported versions`() throws {
         var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
         text.replace("\"version\": 1", with: "\"version\": 3")

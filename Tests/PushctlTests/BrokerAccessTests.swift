@@ -31,7 +31,9 @@ import TestSupport
             "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
             "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
             "command.register.demo", "event.erased", "event.signed-out", "event.user-erased",
-            "campaign.cursor", "senders.revocations", "x",
+            "campaign.cursor", "senders.revocations", "rules", "token-registry", "apns-sender", "fcm-sender",
+            "feedback",
+            "x",
         ])
 
     /// The table of all rights.
@@ -43,9 +45,12 @@ import TestSupport
             "rules": stage(
                 queues: [
                     "rules.events", "rules.events.app.demo", "rules.events.app.other", "rules.outcomes",
-                    "rules.erasures",
+                    "rules.erasures", "rules.census",
                 ],
-                ["notifications": ["interactive.demo", "bulk.other", "event.reported.demo", "revoked.demo"]]),
+                [
+                    "notifications": ["interactive.demo", "bulk.other", "event.reported.demo", "revoked.demo"],
+                    "census": ["rules"],
+                ]),
             "token-registry": stage(
                 queues: Set(
                     ["token-registry.campaigns"]
@@ -56,6 +61,7 @@ import TestSupport
                     "pushes": ["apns.bulk.demo", "fcm.interactive.other"],
                     "outcomes": ["registry.skipped", "registry.expired"],
                     "devices": ["event.erased", "event.signed-out", "event.user-erased", "campaign.cursor"],
+                    "census": ["token-registry"],
                 ]),
             "feedback": stage(
                 queues: ["feedback.outcomes", "feedback.erasures"],
@@ -63,7 +69,8 @@ import TestSupport
                     "devices": [
                         "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
                         "command.suspect.demo",
-                    ]
+                    ],
+                    "census": ["feedback"],
                 ]),
             // Replays go through `return`, which reaches every queue.
             "dead-letters": Rights(
@@ -76,7 +83,8 @@ import TestSupport
                 ["interactive", "bulk"].map { "\(sender)-sender.pushes.\($0).\(app)" }
             }
             // The exchange of marks is a direct one with one binding; other keys match nothing.
-            var rights = stage(queues: Set(queues), ["outcomes": outcomes, "marks": keys])
+            var rights = stage(
+                queues: Set(queues), ["outcomes": outcomes, "marks": keys, "census": ["\(sender)-sender"]])
             rights.read.insert("senders.revocations")
             table["\(sender)-sender"] = rights
         }

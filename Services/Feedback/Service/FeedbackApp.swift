@@ -19,7 +19,7 @@ import ServiceKit
         let settings = try FeedbackSettings(context.settings)
         let database = try context.database(schema: "feedback", migration: 6)
         let clock = DatabaseClock(database.pool)
-        let bus = try context.bus(queues: [.feedbackOutcomes, .feedbackErasures], publishingTo: [.devices])
+        let bus = try context.bus(queues: [.feedbackOutcomes, .feedbackErasures], publishingTo: [.devices, .census])
         let stage = try context.stage(
             queues: [.feedbackOutcomes], on: bus,
             handler: OutcomeHandler(
@@ -36,6 +36,7 @@ import ServiceKit
                 service: context.name, store: store, bus: bus.bus, now: clock.now, logger: context.logger),
             now: clock.now, logger: context.logger)
         context.readiness.register("guard") { evaluator.condition }
-        return ServiceAssembly(database.services + bus.services + [evaluator, stage, erasures])
+        return ServiceAssembly(
+            database.services + bus.services + [context.censusReporter(on: bus), evaluator, stage, erasures])
     }
 }

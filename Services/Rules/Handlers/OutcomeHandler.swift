@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Messaging
 import PushProtocol
 
@@ -11,6 +12,12 @@ struct OutcomeHandler: StageHandler {
         let outcomes = try Outcomes.decode(wireBody: inbound.body)
         try outcomes.check(routingKey: inbound.routingKey)
         return outcomes
+    }
+
+    /// Only outcomes that wait or are dead-lettered; stored ones are in the decision log.
+    func collectNotifications(of outcomes: Outcomes, isDone: Bool, into notifications: inout [UUID]) {
+        guard !isDone else { return }
+        for outcome in outcomes.outcomes { notifications.append(outcome.notification) }
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {

@@ -13,4 +13,5 @@ enum Worker: String, CaseIterable, Sendable {
     case badgeCorrector = "BadgeCorrector"
     case pushRevoker = "PushRevoker"
     case inboxFeed = "InboxFeed"
+    case censusWorker = "CensusWorker"
 }

@@ -29,7 +29,7 @@ import ServiceKit
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
             queues: notificationQueues + deviceQueues + [.registryCampaigns],
-            publishingTo: [.pushes, .outcomes, .devices],
+            publishingTo: [.pushes, .outcomes, .devices, .census],
             apps: catalog.ids)
         let tokens = try TokenKeys(
             file: try context.settings.optionalString(.registryTokenKeysFile), logger: context.logger)
@@ -85,9 +85,9 @@ import ServiceKit
         let history = HistorySweeper(
             store: HistoryStore(database.pool, terms: terms, logger: context.logger), now: clock.now,
             logger: context.logger)
-        let probe = QueueDepthProbe(try context.amqp("campaigns"))
+        let probe = QueueProbe(try context.amqp("campaigns"))
         let runner = CampaignRunner(
-            service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },
+            service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.status(of: $0)?.messages },
             bulkThrottle: bulkThrottle, fids: { fids.preference }, logger: context.logger)
         let lists = ListSweeper(store: campaigns, bulkThrottle: bulkThrottle, logger: context.logger)
         let rewriter = TokenRewriter(
@@ -96,7 +96,8 @@ import ServiceKit
         let keys = KeyRefresher(verifier.keyCaches)
         return ServiceAssembly(
             database.services + [operators] + bus.services + [
-                relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
+                context.censusReporter(on: bus), relay, sweeper, history, lists, runner, fids, keys, notifications,
+                commands, server,
             ] + (tokens.isConfigured ? [rewriter] : []))
     }
 }

@@ -59,6 +59,10 @@ package final class AMQPConsumer: Service, Sendable {
     /// The number of settlements dropped because their channel was closed. The broker redelivers these messages.
     package var staleSettlements: Int { snapshot.staleSettlements.load(ordering: .relaxed) }
 
+    /// When the oldest unsettled delivery arrived; `nil` without one. After a lost connection the last value, until the
+    /// next connection opens.
+    package var oldestUnsettled: ContinuousClock.Instant? { snapshot.oldestArrival.withLock { $0 } }
+
     /// Keeps a connection and all subscriptions open until shutdown. Call it once.
     ///
     /// Graceful shutdown cancels all subscriptions, requeues the buffered deliveries, and waits up to `timeouts.drain`
@@ -117,6 +121,7 @@ package final class AMQPConsumer: Service, Sendable {
 /// The state of the consumer's thread as other threads see it.
 final class ConsumerSnapshot: Sendable {
     let staleSettlements = Atomic(0)
+    let oldestArrival = Mutex<ContinuousClock.Instant?>(nil)
     private let subscriptions = Mutex<[AMQPSubscription]>([])
 
     func update(_ all: [AMQPSubscription]) { subscriptions.withLock { $0 = all } }

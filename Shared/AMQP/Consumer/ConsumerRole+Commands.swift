@@ -16,6 +16,7 @@ extension ConsumerRole {
         }
         let isOver = isDraining && tracker.pending == 0 || shutdownState.isPastDeadline(now)
         for settlement in tracker.settlements(now: now, all: isOver) { try connection.send(settlement) }
+        snapshot.oldestArrival.withLock { $0 = tracker.oldestArrival }
         let latencies = tracker.takeLatencies()
         if !latencies.isEmpty { acknowledged(latencies) }
         try subscribeDue(&connection, now: now)

@@ -50,6 +50,12 @@ struct AckTracker {
 
     /// The number of unsettled deliveries.
     private(set) var pending = 0
+    /// The arrival time of the oldest unsettled delivery, after ``settlements(now:all:)``; `nil` without one.
+    var oldestArrival: ContinuousClock.Instant? {
+        let oldest = slots.isEmpty ? nil : arrivals.first?.time
+        guard !stragglers.isEmpty else { return oldest }
+        return (stragglers.values.map(\.time) + [oldest].compactMap(\.self)).min()
+    }
     /// The bytes of the unsettled deliveries.
     private(set) var pendingBytes = 0
     /// The times from delivery to acknowledgement since the last ``takeLatencies()``.

@@ -1,3 +1,4 @@
+package import FoundationEssentials
 package import PushProtocol
 
 /// The stage-specific part: decoding messages, and deciding about batches.
@@ -27,10 +28,17 @@ package protocol StageHandler: Sendable {
     /// The weight of a message in units of the stage, such as recipients; at least 1. Called only if the policy sets
     /// ``StagePolicy/batchWeight``.
     func weight(of message: Message) -> Int
+
+    /// Appends the notifications that the census follows through this stage (``CensusLog``). Called when the message is
+    /// settled.
+    ///
+    /// - Parameter isDone: Whether the message is acknowledged as done; otherwise it is retried or dead-lettered.
+    func collectNotifications(of message: Message, isDone: Bool, into notifications: inout [UUID])
 }
 
 extension StageHandler {
     package func weight(of message: Message) -> Int { 1 }
+    package func collectNotifications(of message: Message, isDone: Bool, into notifications: inout [UUID]) {}
 }
 
 /// A dependency of the stage is unavailable. The messages are not at fault.

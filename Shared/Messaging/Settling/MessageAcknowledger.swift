@@ -10,6 +10,8 @@ struct MessageAcknowledger: Sendable {
     /// The `app-id` of published messages.
     let service: String
     let metrics: StageMetrics
+    /// Notes the settled notifications.
+    var census: StageCensus?
     let logger: Logger
 
     /// Settles each message after the confirms of everything it publishes.
@@ -35,12 +37,15 @@ struct MessageAcknowledger: Sendable {
             for message in verdicts[index].outbound { publishBatch.add(message) }
         }
         guard let queue = messages.first?.inbound.queue else { return true }
+        // Noted before the acknowledgement, so that a report never misses a message that is no longer in the queue.
+        census?.done(zip(messages, verdicts).lazy.filter(\.1.outbound.isEmpty).map(\.0))
         acknowledge(idle, of: queue)
         guard !waiting.isEmpty else { return true }
         do {
             let answers = try await bus.publish(publishBatch.messages)
             report(answers, to: publishBatch.messages)
             if answers.allSatisfy({ $0 == .confirmed }) {
+                census?.done(zip(messages, verdicts).lazy.filter { !$1.outbound.isEmpty }.map(\.0))
                 acknowledge(waiting, of: queue)
                 return true
             }
@@ -160,6 +165,8 @@ struct MessageAcknowledger: Sendable {
                 done.append(settlement)
             }
         }
+        census?.settled(done)
+        census?.settled(rejected)
         if !done.isEmpty { bus.acknowledge(done.map(\.tag)) }
         if !rejected.isEmpty { bus.reject(rejected.map(\.tag)) }
         metrics.settled(done)

@@ -17,6 +17,8 @@ struct PendingSettlement: Sendable {
     }
 
     let inbound: Inbound
+    /// The decoded message; `nil` if it was not decoded.
+    let message: (any ErasedDelivery)?
     private(set) var disposition: ResolvedDisposition
     private let routing: RepublishRouting
     private var outbound: [Outbound]
@@ -28,10 +30,12 @@ struct PendingSettlement: Sendable {
     private var remainingRounds: Int?
 
     init(
-        _ inbound: Inbound, disposition: ResolvedDisposition, outbound: [Outbound] = [],
+        _ inbound: Inbound, of message: (any ErasedDelivery)? = nil, disposition: ResolvedDisposition,
+        outbound: [Outbound] = [],
         remainder: [UInt8]? = nil, routing: RepublishRouting, remainingRounds: Int? = nil
     ) {
         self.inbound = inbound
+        self.message = message
         self.disposition = disposition
         self.routing = routing
         self.remainingRounds = remainingRounds

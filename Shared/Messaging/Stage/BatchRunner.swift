@@ -149,7 +149,7 @@ struct BatchRunner: Sendable {
             zip(messages, verdicts).map { message, verdict in
                 let inbound = message.inbound
                 return PendingSettlement(
-                    inbound,
+                    inbound, of: message,
                     disposition: ResolvedDisposition(
                         verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
                     outbound: verdict.outbound, remainder: verdict.remainder, routing: routing,
@@ -170,7 +170,7 @@ struct BatchRunner: Sendable {
             ])
         let disposition = ResolvedDisposition(
             failure: failure, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts)
-        let settlement = PendingSettlement(inbound, disposition: disposition, routing: routing)
+        let settlement = PendingSettlement(inbound, of: message, disposition: disposition, routing: routing)
         return await acknowledger.carryOut([settlement]) ? .settled : .requeued
     }
 

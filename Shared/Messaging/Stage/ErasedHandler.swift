@@ -1,4 +1,5 @@
 internal import AMQP
+internal import FoundationEssentials
 internal import PushProtocol
 
 /// A handler with its message type erased. The runtime is compiled once for all stages.
@@ -6,6 +7,7 @@ struct ErasedHandler: Sendable {
     let decode: @Sendable (consuming Inbound) throws(WireError) -> any ErasedDelivery
     let handle: @Sendable ([any ErasedDelivery]) async throws -> [Verdict]
     let weight: @Sendable (any ErasedDelivery) -> Int
+    let collectNotifications: @Sendable (any ErasedDelivery, Bool, inout [UUID]) -> Void
 
     init<Handler: StageHandler>(_ handler: Handler) {
         decode = { (inbound) throws(WireError) -> any ErasedDelivery in
@@ -21,6 +23,10 @@ struct ErasedHandler: Sendable {
             // All were created by `decode` above.
             for delivery in deliveries { batch.append(unsafeDowncast(delivery, to: Delivery<Handler.Message>.self)) }
             return try await handler.handle(batch)
+        }
+        collectNotifications = { delivery, isDone, notifications in
+            let message = unsafeDowncast(delivery, to: Delivery<Handler.Message>.self).message
+            handler.collectNotifications(of: message, isDone: isDone, into: &notifications)
         }
         weight = { handler.weight(of: unsafeDowncast($0, to: Delivery<Handler.Message>.self).message) }
     }

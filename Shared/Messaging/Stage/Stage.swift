@@ -21,6 +21,7 @@ package final class Stage: Service, Sendable {
     private let handler: ErasedHandler
     private let routing: RepublishRouting
     private let metrics: StageMetrics
+    private let census: StageCensus?
     private let logger: Logger
     private let workers = Mutex(Workers())
     private let newWorkers: AsyncStream<QueueWorker>
@@ -30,20 +31,23 @@ package final class Stage: Service, Sendable {
     ///   messages, and a header of dead letters.
     package convenience init(
         service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus,
-        handler: some StageHandler,
-        logger: Logger
+        handler: some StageHandler, census: CensusLog? = nil, logger: Logger
     ) {
-        self.init(service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, logger: logger)
+        self.init(
+            service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, census: census,
+            logger: logger)
     }
 
     /// Creates a stage with a policy per queue.
     package init(
         service: String, queues: [WorkQueue], policy: @escaping @Sendable (WorkQueue) -> StagePolicy,
-        bus: any MessageBus, handler: some StageHandler, logger: Logger
+        bus: any MessageBus, handler: some StageHandler, census: CensusLog? = nil, logger: Logger
     ) {
         self.policy = policy
         self.bus = bus
-        self.handler = ErasedHandler(handler)
+        let erased = ErasedHandler(handler)
+        self.handler = erased
+        self.census = census.map { StageCensus(log: $0, collect: erased.collectNotifications) }
         routing = RepublishRouting(service: service)
         metrics = StageMetrics(stage: service)
         var logger = logger
@@ -116,7 +120,8 @@ package final class Stage: Service, Sendable {
         logger[metadataKey: LogKey.queue] = "\(queue.name)"
         let policy = policy(queue)
         let acknowledger = MessageAcknowledger(
-            bus: bus, backoff: policy.backoff, service: routing.service, metrics: metrics, logger: logger)
+            bus: bus, backoff: policy.backoff, service: routing.service, metrics: metrics, census: census,
+            logger: logger)
         return QueueWorker(
             runner: BatchRunner(
                 queue: queue, policy: policy, handler: handler, bus: bus, acknowledger: acknowledger, routing: routing,

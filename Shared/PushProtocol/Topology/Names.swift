@@ -1,6 +1,8 @@
 /// The exchanges of the bus.
 package enum ExchangeName: Hashable, Sendable {
     case events, notifications, pushes, outcomes, devices
+    /// Topic exchange for the reports of all stages; see ``CensusReport``.
+    case census
     /// Topic exchange behind an input exchange. Routes each message to its app's queue.
     case byApp(InputExchange)
     /// Topic exchange, the alternate of ``byApp(_:)``. Routes messages of apps without a queue.
@@ -22,6 +24,7 @@ package enum ExchangeName: Hashable, Sendable {
         case .pushes: "pushes"
         case .outcomes: "outcomes"
         case .devices: "devices"
+        case .census: "census"
         case .byApp(let input): "\(input.rawValue).by-app"
         case .otherApps(let input): "\(input.rawValue).other-apps"
         case .retry(let level): "retry.\(level.rawValue)"
@@ -59,6 +62,8 @@ package enum WorkQueue: Hashable, Sendable {
     case rulesOutcomes
     /// Users who requested erasure.
     case rulesErasures
+    /// The reports of all stages; see ``CensusReport``.
+    case rulesCensus
     /// Notifications of apps without their own queue, and those published before an app had one.
     case registryNotifications(Lane)
     case registryAppNotifications(Lane, AppID)
@@ -79,6 +84,7 @@ package enum WorkQueue: Hashable, Sendable {
         case .rulesAppEvents(let app): "rules.events.app.\(app.rawValue)"
         case .rulesOutcomes: "rules.outcomes"
         case .rulesErasures: "rules.erasures"
+        case .rulesCensus: "rules.census"
         case .registryNotifications(let lane): "token-registry.notifications.\(lane.rawValue)"
         case .registryAppNotifications(let lane, let app):
             "token-registry.notifications.\(lane.rawValue).app.\(app.rawValue)"
@@ -101,7 +107,7 @@ package enum WorkQueue: Hashable, Sendable {
         case .rulesAppEvents(let app), .registryAppNotifications(_, let app), .registryAppDevices(let app),
             .senderPushes(_, _, let app):
             app
-        case .rulesEvents, .rulesOutcomes, .rulesErasures, .registryNotifications, .registryDevices,
+        case .rulesEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications, .registryDevices,
             .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
             nil
         }
@@ -126,7 +132,7 @@ package enum WorkQueue: Hashable, Sendable {
     package static func all(apps: [AppID]) -> [WorkQueue] {
         let apps = apps.sorted()
         let fixed: [WorkQueue] = [
-            .rulesOutcomes, .rulesErasures, .registryCampaigns, .feedbackOutcomes, .feedbackErasures,
+            .rulesOutcomes, .rulesErasures, .rulesCensus, .registryCampaigns, .feedbackOutcomes, .feedbackErasures,
         ]
         let divided = events(of: apps) + notifications(of: apps) + devices(of: apps)
         let senders = apps.flatMap { app in

@@ -80,7 +80,7 @@ extension BusRole {
     private var queuePattern: String? {
         switch self {
         case .topology, .deadLetters, .upstream: nil
-        case .rules: #"rules\.(events|events\.app\.\#(Self.app)|outcomes|erasures)"#
+        case .rules: #"rules\.(events|events\.app\.\#(Self.app)|outcomes|erasures|census)"#
         case .tokenRegistry:
             #"token-registry\.(campaigns|(devices|notifications\.\#(Self.lane))(\.app\.\#(Self.app))?)"#
         case .apnsSender: #"apns-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
@@ -99,6 +99,11 @@ extension BusRole {
     /// The stage's output other than retries and dead letters: exchanges, and routing keys as regular expressions
     /// without anchors.
     private var outputs: [(exchange: ExchangeName, keys: String)] {
+        results.isEmpty ? [] : results + [(.census, rawValue)]
+    }
+
+    /// The results of the stage's work.
+    private var results: [(exchange: ExchangeName, keys: String)] {
         switch self {
         case .topology, .deadLetters, .upstream: []
         case .rules: [(.notifications, #"(\#(Self.lane)|event\.reported|revoked)\.\#(Self.app)"#)]

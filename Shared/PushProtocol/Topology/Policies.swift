@@ -35,7 +35,7 @@ extension Topology {
     package static func deadLetterRetention(in queue: WorkQueue) -> Duration {
         switch queue {
         case .senderPushes: deadPushRetention
-        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .registryNotifications,
+        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications,
             .registryAppNotifications, .registryDevices, .registryAppDevices, .registryCampaigns, .feedbackOutcomes,
             .feedbackErasures:
             deadLetterRetention

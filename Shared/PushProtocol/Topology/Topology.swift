@@ -93,8 +93,8 @@ extension Topology {
         let retries: [Exchange] = RetryLevel.allCases.map { .init(.retry($0), .topic, formerKind: .fanout) }
         exchanges = [
             .init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic), .init(.outcomes, .topic),
-            .init(.devices, .topic), .init(.return, .direct), .init(.dead, .topic, formerKind: .direct),
-            .init(.marks, .direct),
+            .init(.devices, .topic), .init(.census, .topic), .init(.return, .direct),
+            .init(.dead, .topic, formerKind: .direct), .init(.marks, .direct),
         ]
         exchanges += inputs + retries
         queues =
@@ -224,6 +224,7 @@ extension WorkQueue {
         case .rulesAppEvents(let app): [(.byApp(.events), "\(app.rawValue).#")]
         case .rulesOutcomes: [(.outcomes, "#")]
         case .rulesErasures: [(.devices, DeviceEvent.routingKey(.userErased))]
+        case .rulesCensus: [(.census, "#")]
         case .feedbackErasures: [(.devices, DeviceEvent.routingKey(.erased))]
         case .registryNotifications(let lane): [(.otherApps(.notifications), "\(lane.rawValue).#")]
         case .registryAppNotifications(let lane, let app):

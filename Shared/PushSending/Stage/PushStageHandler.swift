@@ -1,3 +1,4 @@
+package import FoundationEssentials
 package import Logging
 package import Messaging
 package import PushProtocol
@@ -81,6 +82,11 @@ package struct PushStageHandler: StageHandler {
             throw .invalid(path: "targets", problem: "must be 1 to \(Push.maximumTargets)")
         }
         return push
+    }
+
+    /// Some targets of a retried push may be done. Their outcomes are on the way.
+    package func collectNotifications(of push: Push, isDone: Bool, into notifications: inout [UUID]) {
+        for target in push.targets { notifications.append(target.notification) }
     }
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {

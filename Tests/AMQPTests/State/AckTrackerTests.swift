@@ -39,6 +39,27 @@ import TestSupport
         #expect(tracker.settlements(now: start) == [.ack(50_004, multiple: true)])
     }
 
+    @Test func `the oldest arrival is that of the oldest unsettled delivery, also of a straggler`() throws {
+        var tracker = AckTracker()
+        #expect(tracker.oldestArrival == nil)
+        for tag in UInt64(1)...3 { try tracker.delivered(tag, now: after(Int(tag))) }
+        _ = tracker.acknowledge(2, now: after(10))
+        _ = tracker.settlements(now: after(10))
+        #expect(tracker.oldestArrival == after(1))
+        _ = tracker.acknowledge(1, now: after(10))
+        _ = tracker.settlements(now: after(10))
+        #expect(tracker.oldestArrival == after(3))
+        for tag in UInt64(4)...10_000 {
+            try tracker.delivered(tag, now: after(Int(tag)))
+            _ = tracker.acknowledge(tag, now: after(Int(tag)))
+            _ = tracker.settlements(now: after(Int(tag)), all: true)
+        }
+        #expect(tracker.oldestArrival == after(3))
+        _ = tracker.acknowledge(3, now: after(10_000))
+        _ = tracker.settlements(now: after(10_000))
+        #expect(tracker.oldestArrival == nil && tracker.pending == 0)
+    }
+
     @Test func `pending bytes count until any settlement`() throws {
         var tracker = AckTracker()
         for tag in UInt64(1)...3 { try tracker.delivered(tag, bytes: 100, now: start) }

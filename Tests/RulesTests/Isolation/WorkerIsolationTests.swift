@@ -1,4 +1,5 @@
 import AMQP
+import DecisionLog
 import Foundation
 import Logging
 import Messaging
@@ -140,6 +141,7 @@ import TestSupport
         case .statsRollup: try await tally()
         case .sweeper: try await sweep()
         case .ruleReloader: try reload()
+        case .censusWorker: try await census()
         }
     }
 
@@ -151,6 +153,32 @@ import TestSupport
             try await fixture.scheduledSendWorker.releaseDue()
             #expect(try fixture.published() == [Self.good])
             #expect(try await fixture.dead(.held) == ["unreadable"])
+        }
+    }
+
+    private func census() async throws {
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            let worker = CensusStoreTests.CensusFixture.worker(fixture.pool, fixture.clock)
+            func advance(_ rounds: Int) async throws {
+                for _ in 0..<rounds {
+                    fixture.clock.advance(.seconds(3))
+                    try await worker.advance()
+                }
+            }
+            try await advance(10)
+            try await fixture.handleEvent(users: "[1,2]")
+            // An event of an app with an invalid name, and a report with a part of a key.
+            try await fixture.spoil("UPDATE rules.event SET app = 'BAD app' WHERE app = 'bad'")
+            try await fixture.pool.execute(
+                """
+                INSERT INTO rules.census_report
+                    (service, process, received_at, sent_at, oldest_at, is_final, settled, retried, dead_lettered)
+                VALUES ('x', gen_random_uuid(), now(), now(), now(), false, '\\x0102', '\\x0102', '\\x0102')
+                """)
+            try await advance(12)
+            let rows = try await CensusTable(fixture.pool).read(app: nil).rows
+            #expect(
+                rows.map { "\($0.app) \($0.state) \($0.number)" } == ["BAD app on-the-way 2", "good at-registry 2"])
         }
     }
 

@@ -26,10 +26,11 @@ struct CampaignRunnerTests {
         let live: AMQPBus
 
         func runner() throws -> CampaignRunner {
-            let probe = QueueDepthProbe(try AMQPConfiguration(url: bus.url, connectionName: "campaigns"))
+            let probe = QueueProbe(try AMQPConfiguration(url: bus.url, connectionName: "campaigns"))
             return CampaignRunner(
                 service: "token-registry", store: CampaignStore(pool), bus: live,
-                depth: { try await probe.depth(of: $0) }, bulkThrottle: BulkThrottle(pauseFactor: 3), logger: .silent)
+                depth: { try await probe.status(of: $0)?.messages }, bulkThrottle: BulkThrottle(pauseFactor: 3),
+                logger: .silent)
         }
 
         /// Opens a campaign as the notification stage does.

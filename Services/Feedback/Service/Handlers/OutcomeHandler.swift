@@ -1,4 +1,5 @@
 import FeedbackStore
+import FoundationEssentials
 import Messaging
 import PushProtocol
 import ServiceConnections
@@ -14,6 +15,16 @@ struct OutcomeHandler: StageHandler {
         let outcomes = try Outcomes.decode(wireBody: inbound.body)
         try outcomes.check(routingKey: inbound.routingKey)
         return outcomes
+    }
+
+    /// Only reports against tokens; the census does not follow the others to feedback.
+    func collectNotifications(of outcomes: Outcomes, isDone: Bool, into notifications: inout [UUID]) {
+        for outcome in outcomes.outcomes {
+            switch outcome.answer.disposition {
+            case .unregistered, .rejected: notifications.append(outcome.notification)
+            case .accepted, .throttled, .misconfigured, .expired, .skipped, .unknown: continue
+            }
+        }
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {

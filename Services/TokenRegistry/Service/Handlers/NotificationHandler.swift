@@ -35,6 +35,14 @@ struct NotificationHandler: StageHandler {
         return notification
     }
 
+    /// An audience has no recipients here; its campaign accounts for them.
+    func collectNotifications(
+        of notification: PushProtocol.Notification, isDone: Bool, into notifications: inout [UUID]
+    ) {
+        for recipient in notification.recipients { notifications.append(recipient.notification) }
+        if let broadcast = notification.broadcast { notifications.append(broadcast.notification) }
+    }
+
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
         let recipients = BatchRecipients(of: batch.map(\.message))
         let devices = try await Outage.ofDatabase { try await store.devices(of: recipients.users) }

@@ -1,17 +1,17 @@
-import AMQP
+package import AMQP
 
 /// Reads queue lengths from the broker over its own connection. Opens the connection on first use and after each error.
-actor QueueDepthProbe {
+package actor QueueProbe {
     private let configuration: AMQPConfiguration
     private var connecting: Task<AMQPAdministrator, any Error>?
 
-    init(_ configuration: AMQPConfiguration) { self.configuration = configuration }
+    package init(_ configuration: AMQPConfiguration) { self.configuration = configuration }
 
-    /// The number of ready messages in `queue`; `nil` if the broker has no such queue.
-    func depth(of queue: String) async throws -> Int? {
+    /// The number of ready messages and of consumers of `queue`; `nil` if the broker has no such queue.
+    package func status(of queue: String) async throws -> (messages: Int, consumers: Int)? {
         let task = connection()
         do {
-            return try await task.value.queueStatus(queue)?.messages
+            return try await task.value.queueStatus(queue)
         } catch {
             if connecting == task { connecting = nil }
             await (try? task.value)?.close()
@@ -20,7 +20,7 @@ actor QueueDepthProbe {
     }
 
     /// Closes the connection. The next query opens a new one.
-    func close() async {
+    package func close() async {
         let task = connecting
         connecting = nil
         await (try? task?.value)?.close()
