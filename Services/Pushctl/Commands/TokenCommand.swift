@@ -29,12 +29,15 @@ struct TokenCommand: AsyncParsableCommand {
             guard case .file(let path) = hs256.keys else {
                 throw CommandError("the app \(app) has no secret in a file")
             }
-            guard let secret = try? String(contentsOfFile: path, encoding: .utf8) else {
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
                 throw CommandError("\(path): cannot be read")
             }
-            // A JWK or JWK set is a JSON object.
-            guard !secret.hasPrefix("{") else {
+            // A JWK or JWK set is a JSON object. Services read a plain secret from the first line, with its spaces.
+            guard text.first(where: { !$0.isWhitespace }) != "{" else {
                 throw CommandError("\(path): contains JWKs; minting needs a file with a plain secret")
+            }
+            guard let secret = text.split(whereSeparator: \.isNewline).first else {
+                throw CommandError("\(path): is empty; minting needs a secret in its first line")
             }
             let now = Int64(Date().timeIntervalSince1970)
             var claims: [String: JSONValue] = [
@@ -44,8 +47,7 @@ struct TokenCommand: AsyncParsableCommand {
             claims["aud"] = hs256.audience.map(JSONValue.string)
             if let claim = hs256.appClaim { claims[claim.name] = .string(claim.value) }
             let keys = JWTKeyCollection()
-            await keys.add(
-                hmac: HMACKey(from: secret.trimmingCharacters(in: .whitespacesAndNewlines)), digestAlgorithm: .sha256)
+            await keys.add(hmac: HMACKey(from: String(secret)), digestAlgorithm: .sha256)
             print(try await keys.sign(Claims(value: .object(claims))))
         }
     }

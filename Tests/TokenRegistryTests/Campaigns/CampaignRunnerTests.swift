@@ -4,6 +4,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceLifecycle
 import Testing
 import TestSupport

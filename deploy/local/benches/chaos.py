@@ -88,7 +88,8 @@ def main() -> None:
 def perform(options, state: pathlib.Path):
     faults = [] if options.faults == "none" else select(options.faults)
     stack = ChaosStack(
-        state / "stack", options.port_base, options.build, nodes=int(os.environ.get("LOCAL_NODES", "1")))
+        state / "stack", options.port_base, options.build, nodes=int(os.environ.get("LOCAL_NODES", "1")),
+        standby=os.environ.get("LOCAL_STANDBY") == "yes")
     stack.environment["LOCAL_RULES_DIRECTORY"] = str(write_rules(state / "rules"))
     # Ports and data of an interrupted run.
     stack.down("--erase")

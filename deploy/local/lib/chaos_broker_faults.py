@@ -207,6 +207,11 @@ class PasswordRotated(Fault):
         former = stack.secret(f"broker-{self.user}")
         stack.replace_secret(f"broker-{self.user}", self.password)
         stack.replace_secret(f"amqp-url-{self.user}", url.replace(former, self.password))
+        # A broker that starts sets the passwords of its definitions file.
+        definitions = stack.pushctl(
+            "topology", "definitions", "--apps", str(stack.state / "apps.yaml"), "--passwords",
+            str(stack.state / "secrets"))
+        (stack.state / "rabbitmq-definitions.json").write_text(definitions)
         self.user = None
 
 

@@ -196,7 +196,7 @@ class ReadOnly(DatabaseFault):
 
 
 class DiskFull(DatabaseFault):
-    """The file system of data and log has no room. The server may end; it starts again once there is room."""
+    """The file system of data and log has no room. Servers may end; they start again once there is room."""
 
     name = "database-disk-full"
     numbers = (37,)
@@ -218,6 +218,9 @@ class DiskFull(DatabaseFault):
     def end(self, stack):
         stack.resize_database_disk(None)
         stack.start("database")
+        # Without its synchronous standby the primary confirms no commit.
+        if stack.standby:
+            stack.start("database-standby")
 
     @staticmethod
     def used(stack) -> int:
