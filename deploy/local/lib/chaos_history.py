@@ -167,7 +167,7 @@ class Run:
     events: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     gathered: list[str] = field(default_factory=list)
-    # Inbox rows: notification, user, what was said.
+    # Inbox rows: notification, user, the row of its content.
     inbox: list[tuple[str, str, str]] = field(default_factory=list)
     # Digests: user, number of items.
     summaries: list[tuple[str, int]] = field(default_factory=list)
@@ -183,7 +183,7 @@ class Run:
     leaks: list[tuple[str, str]] = field(default_factory=list)
     # Named spans without faults: baseline, bulk.
     phases: dict[str, tuple[float, float]] = field(default_factory=dict)
-    # What was left when the run waited for the end of all work.
+    # The work that was left when the run waited for its end.
     undrained: tuple[str, ...] = ()
 
     def published(self, *results: str) -> list[Operation]:

@@ -7,7 +7,7 @@ import time
 
 from chaos_history import Charge, DeadLetter, Decision, Outcome, Registration, Run
 
-# Work that is due within a minute; quiet hours hold beyond it. Each query counts what waits.
+# Work that is due within a minute; quiet hours hold beyond it. Each query counts the waiting rows.
 PENDING = {
     "held notifications":
         "SELECT count(*) FROM rules.held WHERE due_at < now() + interval '1 minute' AND dead_at IS NULL",
