@@ -91,12 +91,13 @@ import TestSupport
                 FROM information_schema.role_table_grants WHERE grantee = 'heliograph_rules' AND table_schema = 'rules'
                 """
             ).single()
-            let tables = ["decision", "event", "outcome", "receipt"].flatMap {
+            let tables = ["decision", "event", "outcome", "receipt", "census_report"].flatMap {
                 ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"]
             }
             let kept = [
                 "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
                 "digest_item", "report", "erasure", "tally", "tally_hour", "crowd", "preference_change",
+                "census_count", "census_gap", "census_interval", "census_lease",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }

@@ -20,7 +20,8 @@ from chaos_snapshot import await_end, find_leaks, take_dead_letters, take_tables
 BASELINE, BULK, AFTER = 20, 15, 4
 # Seconds between two pauses of a run without faults.
 BURST = 50
-LAST_WAIT = 180
+# Seconds without progress after which a run stops waiting for the end of all work.
+PATIENCE = 120
 
 
 class ChaosRun:
@@ -156,7 +157,7 @@ class ChaosRun:
                     self.phones.register(phone, phone.users[0])
 
     def _conclude(self) -> None:
-        self.run.undrained = await_end(self.stack, LAST_WAIT)
+        self.run.undrained = await_end(self.stack, PATIENCE)
         try:
             self.stack.await_recovered(60)
         except AssertionError as failure:

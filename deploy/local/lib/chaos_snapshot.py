@@ -24,12 +24,15 @@ PENDING = {
 TABLES_OF_PEOPLE = ["decision", "inbox", "held", "person", "digest_item"]
 
 
-def await_end(stack, within: float) -> tuple[str, ...]:
-    """Waits until nothing is pending. Returns what is left."""
-    deadline = time.monotonic() + within
+def await_end(stack, patience: float) -> tuple[str, ...]:
+    """Waits until nothing is pending, or nothing was finished for `patience` seconds. Returns the pending work."""
+    least, deadline = None, time.monotonic() + patience
     while True:
         counts = {what: int(stack.sql(query)) for what, query in PENDING.items()}
         left = tuple(f"{count} {what}" for what, count in counts.items() if count)
+        total = sum(counts.values())
+        if least is None or total < least:
+            least, deadline = total, time.monotonic() + patience
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.5)
