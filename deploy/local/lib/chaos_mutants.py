@@ -12,8 +12,6 @@ FOLDER = LOCAL / "benches" / "chaos" / "mutants"
 class Mutant:
     # The invariant that must find it.
     invariant: str
-    # The executable to build.
-    product: str
     # The faults of the run that finds it, as in --faults.
     faults: str
     about: str
