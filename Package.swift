@@ -305,7 +305,7 @@ let package = Package(
             [
                 "HTTPAuth", "HTTPSFetch", "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", jwtKit,
                 logging, nioCore,
-                nioEmbedded, nioHTTPTypes, httpTypes,
+                nioEmbedded, nioHTTPTypes, httpTypes, hummingbird, hummingbirdTesting,
             ]),
         tests(
             "TokenRegistry",

@@ -144,7 +144,7 @@ struct RulesApp {
             keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "rules"), master: nil,
                 limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
-                logger: context.logger), inboxFeed: inboxFeed, now: now)
+                logger: context.logger), inboxFeed: inboxFeed, now: now, isWebOrigin: apps.listsWebOrigin)
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
             connections: StreamRoutes.maximumStreams + HTTPServerLimits.defaultConnections)

@@ -18,6 +18,8 @@ struct RulesAPI: Sendable {
     let inboxFeed: InboxFeed
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
+    /// Whether an app lists this origin of web clients.
+    var isWebOrigin: @Sendable (String) -> Bool = { _ in false }
 
     var router: Router<BasicRequestContext> {
         let router = routes
@@ -28,8 +30,10 @@ struct RulesAPI: Sendable {
     /// The routes, without the 405 routes for other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
-        PreferenceRoutes(store: PreferenceStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(
-            to: router)
+        router.add(middleware: CrossOriginMiddleware(isListed: isWebOrigin))
+        PreferenceRoutes(
+            store: PreferenceStore(pool: pool), currentRules: currentRules, gate: gate, keys: keys, now: now
+        ).add(to: router)
         InboxRoutes(store: InboxStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(to: router)
         StreamRoutes(inboxFeed: inboxFeed, currentRules: currentRules, gate: gate).add(to: router)
         PresenceRoutes(

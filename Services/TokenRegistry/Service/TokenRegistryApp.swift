@@ -70,7 +70,7 @@ import ServiceKit
                 logger: context.logger),
             changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
-            apps: Set(catalog.ids))
+            apps: Set(catalog.ids), isWebOrigin: catalog.listsWebOrigin)
         let server = try context.server(
             router, host: .registryHost, port: .registryPort,
             connections: try context.settings.integer(.registryConnections))

@@ -63,6 +63,10 @@ package struct APIKey: Hashable, Sendable {
         case readCounts = "counts:read"
         /// Read decisions about users and their reasons.
         case readEvents = "events:read"
+        /// Read the preferences of an app's users; for the app's backend.
+        case readPreferences = "preferences:read"
+        /// Change the preferences of an app's users; for the app's backend.
+        case writePreferences = "preferences:write"
     }
 }
 

@@ -28,11 +28,24 @@ extension YAMLReader {
     fileprivate mutating func app(_ id: AppID, _ entry: LocatedNode) -> AppConfiguration {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
-        let members = members(of: entry, known: ["apns", "fcm", "bearer"], required: [])
+        let members = members(of: entry, known: ["apns", "fcm", "bearer", "web-origins"], required: [])
         return AppConfiguration(
             id: id,
             apns: members["apns"].flatMap { apns($0) }, fcm: members["fcm"].flatMap { fcm($0) },
-            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) })
+            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) },
+            webOrigins: Set((members["web-origins"].map { elements(of: $0) } ?? []).compactMap { webOrigin($0) }))
+    }
+
+    /// Reads an origin as browsers send it: scheme, host and an unusual port, in lower case (RFC 6454 §6.2). Without TLS
+    /// only on this machine.
+    private mutating func webOrigin(_ entry: LocatedNode) -> String? {
+        guard let text = text(entry) else { return nil }
+        let isSecure = text.wholeMatch(of: #/https://[a-z0-9.-]*[a-z0-9](:[1-9][0-9]{0,4})?/#) != nil
+        let isLocal = text.wholeMatch(of: #/http://(localhost|127\.0\.0\.1)(:[1-9][0-9]{0,4})?/#) != nil
+        // A browser leaves out the scheme's own port.
+        if isSecure && !text.hasSuffix(":443") || isLocal && !text.hasSuffix(":80") { return text }
+        report(entry, "“\(text)” is not an origin such as https://portal.example or http://localhost:3000")
+        return nil
     }
 
     private mutating func apns(_ entry: LocatedNode) -> APNsAppConfiguration? {

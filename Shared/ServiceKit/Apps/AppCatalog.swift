@@ -25,6 +25,7 @@ import FoundationEssentials
 ///             app-claim: azp                            # the claim with the app's name
 ///             app-value: family-portal-ios              # the claim's value; the app's id when absent
 ///             leeway: 30s
+///         web-origins: [https://portal.example]         # pages that may call the HTTP APIs (CORS)
 ///
 /// Parsing is strict: an unknown, missing, repeated or mistyped key is an error with its line, and so is an unreadable
 /// file that the process uses. The services validate the files' content.
@@ -39,6 +40,11 @@ package struct AppCatalog: Hashable, Sendable {
 
     /// The app with this id, if configured.
     package subscript(id: AppID) -> AppConfiguration? { apps.first { $0.id == id } }
+
+    /// Whether an app lists this origin of web clients.
+    @Sendable package func listsWebOrigin(_ origin: String) -> Bool {
+        apps.contains { $0.webOrigins.contains(origin) }
+    }
 
     /// The kinds of files in the catalog. A process needs only the files that it uses.
     package struct Files: OptionSet, Hashable, Sendable {

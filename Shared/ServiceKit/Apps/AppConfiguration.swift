@@ -8,14 +8,18 @@ package struct AppConfiguration: Hashable, Sendable {
     package let fcm: FCMAppConfiguration?
     /// The trusted keys of bearer tokens; empty disables registration over HTTP.
     package let bearer: [BearerVerification]
+    /// The origins of the app's web clients, such as `https://portal.example` (RFC 6454 §6.2).
+    package let webOrigins: Set<String>
 
     package init(
-        id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil, bearer: [BearerVerification] = []
+        id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
+        bearer: [BearerVerification] = [], webOrigins: Set<String> = []
     ) {
         self.id = id
         self.apns = apns
         self.fcm = fcm
         self.bearer = bearer
+        self.webOrigins = webOrigins
     }
 }
 

@@ -48,6 +48,35 @@ import TestSupport
         #expect(app.environments == [.production, .development])
     }
 
+    @Test func `origins of web clients are read as browsers send them`() throws {
+        let path = try folder.write(
+            "apps.yaml",
+            """
+            apps:
+              a: { web-origins: ["https://portal.example", "http://localhost:3000"] }
+              b: { web-origins: ["https://b.example:8443"] }
+              c:
+            """)
+        let catalog = try AppCatalog.load(path: path)
+        for origin in ["https://portal.example", "http://localhost:3000", "https://b.example:8443"] {
+            #expect(catalog.listsWebOrigin(origin))
+        }
+        for origin in ["https://portal.example:8443", "http://portal.example", "https://b.example", "null", ""] {
+            #expect(!catalog.listsWebOrigin(origin))
+        }
+    }
+
+    @Test(arguments: [
+        "http://portal.example", "https://Portal.example", "https://portal.example/", "https://portal.example:443",
+        "http://localhost:80", "*", "null", "portal.example", "https://", "https://a b",
+    ]) func `a text that no browser sends as an origin is rejected`(origin: String) throws {
+        #expect(
+            try problems("apps: { a: { web-origins: ['\(origin)'] } }") == [
+                "apps.yaml:1: apps.a.web-origins[0]: “\(origin)” is not an origin such as https://portal.example or "
+                    + "http://localhost:3000"
+            ])
+    }
+
     @Test func `an app with both a key and certificates, or with neither, is rejected`() throws {
         #expect(
             try problems(

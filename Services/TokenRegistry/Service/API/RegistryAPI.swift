@@ -12,13 +12,16 @@ enum RegistryAPI {
     ///     stages. `nil`: `store`.
     ///   - changes: limits how many registrations a user begins and ends.
     ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
+    ///   - isWebOrigin: whether an app lists this origin of web clients.
     static func router(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil,
+        isWebOrigin: @escaping @Sendable (String) -> Bool = { _ in false }
     ) -> Router<BasicRequestContext> {
         let router = routes(
-            store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps)
+            store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps,
+            isWebOrigin: isWebOrigin)
         router.addMethodNotAllowedRoutes()
         return router
     }
@@ -27,11 +30,13 @@ enum RegistryAPI {
     static func routes(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil,
+        isWebOrigin: @escaping @Sendable (String) -> Bool = { _ in false }
     ) -> Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)
         let operators = operators ?? store
         let router = Router(context: BasicRequestContext.self)
+        router.add(middleware: CrossOriginMiddleware(isListed: isWebOrigin))
         RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
         InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
         TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
