@@ -353,7 +353,7 @@ let package = Package(
             "Pushctl",
             [
                 "Pushctl", "RegistryStore", "FeedbackStore", "TokenEncryption", "HTTPAuth", "PushSending",
-                "ServiceConnections",
+                "ServiceConnections", "DecisionLog",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,
