@@ -41,6 +41,34 @@ import Yams
         }
     }
 
+    @Test func `every request and every answer other than an error has an example`() throws {
+        let document = try #require(
+            try Yams.load(yaml: String(contentsOf: Self.file, encoding: .utf8)) as? [String: Any])
+        let paths = try #require(document["paths"] as? [String: [String: Any]])
+        var contents: [(String, [String: Any])] = []
+        for (path, members) in paths {
+            for (method, operation) in members {
+                let operation = try #require(operation as? [String: Any])
+                if let body = operation["requestBody"] as? [String: Any] {
+                    contents.append(("\(method) \(path)", try #require(body["content"] as? [String: Any])))
+                }
+                for (status, response) in try #require(operation["responses"] as? [String: Any])
+                where status.hasPrefix("2") {
+                    let response = try #require(response as? [String: Any])
+                    contents.append(
+                        ("\(method) \(path) \(status)", try #require(response["content"] as? [String: Any])))
+                }
+            }
+        }
+        #expect(contents.count >= 5)
+        for (place, types) in contents {
+            for (type, content) in types {
+                let members = try #require(content as? [String: Any])
+                #expect(members["example"] != nil || members["examples"] != nil, "\(place) \(type)")
+            }
+        }
+    }
+
     @Test func `the file is served unchanged, and other methods get 405 with Allow`() async throws {
         let written = try Data(contentsOf: Self.file)
         try await EventsHTTP.with { http async throws in

@@ -18,7 +18,7 @@ final class ByteBudget: Sendable {
     ///
     /// | name | kind | counts |
     /// |---|---|---|
-    /// | `heliograph_events_api_busy_total` | counter | requests refused because the bodies in progress fill the budget |
+    /// | `heliograph_events_api_busy_total` | counter | requests refused for the bodies in progress |
     ///
     /// - Throws: 503 while the budget is used up.
     func reserving<Result>(_ bytes: Int, _ body: () async throws -> Result) async throws -> Result {

@@ -73,6 +73,6 @@ struct EventPublisher: Sendable {
 
 extension EventRefusal {
     fileprivate static let unconfirmed = EventRefusal.unavailable(
-        "the broker did not confirm the event in time; it may be published, so send it again with the same source and id"
+        "the broker did not confirm the event in time, it may be published: send it again with the same source and id"
     )
 }

@@ -23,7 +23,7 @@ struct PublisherAuthenticator: Sendable {
     /// The app is that of the key. A key for all apps needs the header `Heliograph-App` or the query parameter `app`;
     /// for other keys, both may only repeat the key's app.
     ///
-    /// - Throws: 401 or 403 for the key, 400 without an app, 404 for an app that is not configured, 429 above the limit.
+    /// - Throws: 401 or 403 for the key, 400 without an app, 404 for an unknown app, 429 above the limit.
     func publisher(_ request: Request, to operation: APIKey.Operation) async throws -> Publisher {
         let caller = try await keys.caller(request.bearerToken, to: operation)
         guard case .key(let record) = caller else {

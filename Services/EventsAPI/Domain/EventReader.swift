@@ -84,8 +84,8 @@ struct EventReader: Hashable, Sendable {
         EventRefusal(.tooLarge(bytes: bytes, limit: WireCoding.maximumBodySize))
     }
 
-    /// Returns a `traceparent` of version 00 (W3C Trace Context §3.2.2); nil for any other text, which is dropped as the
-    /// specification requires.
+    /// Returns a `traceparent` (W3C Trace Context §3.2.2); nil for any other text, which the specification requires to
+    /// ignore.
     private static func validTraceparent(_ text: String) -> String? {
         let isValid = text.wholeMatch(of: /[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/) != nil
         return isValid ? text : nil
