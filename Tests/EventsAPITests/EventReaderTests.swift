@@ -85,7 +85,8 @@ import Testing
     }
 
     @Test func `a request for a notification needs its own operation`() throws {
-        let text = event(type: ReservedType.notificationRequest)
+        let text = event(
+            type: ReservedType.notificationRequest, data: #"{"users":["1"],"content":{"body":"B"}}"#)
         #expect(status { _ = try structured(text) } == 403)
         var allowed = reader
         allowed.mayRequestNotifications = true

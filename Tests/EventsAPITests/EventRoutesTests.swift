@@ -100,7 +100,8 @@ import TestSupport
 
     @Test func `a request for a notification needs the operation send-notifications too`() async throws {
         try await EventsHTTP.with { http async throws in
-            let text = event(type: ReservedType.notificationRequest)
+            let text = event(
+                type: ReservedType.notificationRequest, data: #"{"users":["1"],"content":{"body":"B"}}"#)
             let both = try await http.key(2, for: [.publishEvents, .sendNotifications])
             #expect(try await http.post(text, key: try await http.key(1)).status == 403)
             #expect(try await http.post(text, key: both).status == 202)

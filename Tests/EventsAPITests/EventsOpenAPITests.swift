@@ -21,7 +21,7 @@ import Yams
         .deletingLastPathComponent().appending(path: "Services/EventsAPI/API/openapi.yaml")
 
     /// The documented statuses of each operation.
-    private static func operations() throws -> [String: Set<Int>] {
+    static func operations() throws -> [String: Set<Int>] {
         let document = try #require(try Yams.load(yaml: String(contentsOf: file, encoding: .utf8)) as? [String: Any])
         let paths = try #require(document["paths"] as? [String: [String: Any]])
         var operations: [String: Set<Int>] = [:]
@@ -134,7 +134,7 @@ import Yams
     }
 
     /// A well-formed key, which the service looks up.
-    private static var anyKey: String? {
+    static var anyKey: String? {
         var random = SplitMix(seed: 9)
         return APIKey(using: &random).secret
     }

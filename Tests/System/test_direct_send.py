@@ -51,6 +51,24 @@ def by_pushctl(stack, data: dict) -> str:
     return event
 
 
+def post(stack, data: dict, query: str = "", idempotency_key: str = "") -> dict:
+    created = pushctl(stack, "keys", "create", "--service", "rules", "--name", "direct", "--app", APP, "--may",
+                      "send-notifications")
+    assert created.returncode == 0, created
+    headers = {"Authorization": f"Bearer {created.stdout.strip()}"}
+    if idempotency_key:
+        headers["Idempotency-Key"] = idempotency_key
+    status, answer = stack.http("POST", f"{stack.env['EVENTS_API_URL']}/v1/notifications{query}", data, headers, timeout=60)
+    assert status == (200 if query else 202), answer
+    return answer
+
+
+def by_http(stack, data: dict) -> str:
+    event = f"http-{uuid.uuid4()}"
+    assert post(stack, data | {"id": event})["events"][0]["id"] == event
+    return event
+
+
 def test_each_door_gives_the_same_decisions_and_one_push(stack, phones):
     user, token = f"direct-{uuid.uuid4()}", uuid.uuid4().hex
     phones(APP, user, token)
@@ -160,4 +178,17 @@ def test_commands_of_the_page(stack, command):
     assert done.returncode == 0 and "published" in done.stdout, done
 
 
-DOORS = [by_the_bus, by_pushctl]
+DOORS = [by_the_bus, by_pushctl, by_http]
+
+
+def test_http_waits_for_the_decisions_and_a_repeated_key_notifies_nobody(stack, phones):
+    user, token, key = f"http-{uuid.uuid4()}", uuid.uuid4().hex, f"key-{uuid.uuid4()}"
+    phones(APP, user, token)
+    data = {"users": [user], "content": {"body": "Once"}}
+    first = post(stack, data, "?wait=30s", key)
+    assert first["complete"] is True
+    assert [n["outcomes"][0]["disposition"] for n in first["events"][0]["notifications"]] == ["accepted"]
+    again = post(stack, data, "?wait=30s", key)
+    assert again["events"][0]["id"] == first["events"][0]["id"]
+    all_is_handled(stack, APP)
+    assert len(pushes(stack, token)) == 1

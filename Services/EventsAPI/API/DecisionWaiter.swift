@@ -58,13 +58,3 @@ final class DecisionWaiter: Sendable {
         try await store.explain(.init(event: event.id, app: event.app)).first { $0.source == event.source }
     }
 }
-
-extension Explanation {
-    /// Whether every user is decided, and every push has an outcome. Held and gathered notifications have none yet.
-    var isComplete: Bool {
-        fanOuts.isEmpty && next == nil
-            && traces.allSatisfy { trace in
-                trace.decisions.last?.answer.hasPrefix("push") != true || !trace.outcomes.isEmpty
-            }
-    }
-}

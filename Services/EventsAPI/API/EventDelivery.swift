@@ -15,9 +15,11 @@ struct EventDelivery: Sendable {
 
     /// Publishes one event.
     ///
-    /// - Parameter wait: how long to wait for the decisions about it; nil for not at all.
+    /// - Parameters:
+    ///   - mode: the label of the metric: the ``ContentMode``, or `notification`.
+    ///   - wait: how long to wait for the decisions about it; nil for not at all.
     /// - Throws: the reason for which the broker did not take it.
-    func answer(_ event: IncomingEvent, _ mode: ContentMode, _ wait: Duration?) async throws -> Response {
+    func answer(_ event: IncomingEvent, _ mode: String, _ wait: Duration?) async throws -> Response {
         let refusal = await publisher.publish([event])[0]
         let receipts = [EventReceipt(event: event, refusal: refusal)]
         count(receipts, of: event.event.app, mode)
@@ -36,7 +38,7 @@ struct EventDelivery: Sendable {
             case .failure(let refusal): EventReceipt(event: nil, refusal: refusal)
             }
         }
-        count(receipts, of: app, .batch)
+        count(receipts, of: app, ContentMode.batch.rawValue)
         return await answer(receipts, wait)
     }
 
@@ -81,7 +83,7 @@ struct EventDelivery: Sendable {
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
     /// | `heliograph_events_api_events_total` | counter | app, mode, result | events: accepted, refused, unavailable |
-    private func count(_ receipts: [EventReceipt], of app: AppID, _ mode: ContentMode) {
+    private func count(_ receipts: [EventReceipt], of app: AppID, _ mode: String) {
         var results: [String: Int] = [:]
         for receipt in receipts {
             let result = receipt.refusal.map { $0.status == 503 ? "unavailable" : "refused" } ?? "accepted"
@@ -90,7 +92,7 @@ struct EventDelivery: Sendable {
         for (result, number) in results {
             Counter(
                 label: "heliograph_events_api_events_total",
-                dimensions: [("app", app.rawValue), ("mode", mode.rawValue), ("result", result)]
+                dimensions: [("app", app.rawValue), ("mode", mode), ("result", result)]
             ).increment(by: number)
         }
     }

@@ -41,8 +41,8 @@ struct EventRoutes: Sendable {
         return try await budget.reserving(request.declaredLength(upTo: limit)) {
             let body = try await request.bytes(upTo: limit)
             switch mode {
-            case .structured: return try await delivery.answer(try reader.structured(body), mode, wait)
-            case .binary: return try await delivery.answer(try reader.binary(headers, body: body), mode, wait)
+            case .structured: return try await delivery.answer(try reader.structured(body), mode.rawValue, wait)
+            case .binary: return try await delivery.answer(try reader.binary(headers, body: body), mode.rawValue, wait)
             case .batch:
                 let events = try reader.batch(body)
                 if wait != nil, events.count > WaitTime.maximumEvents {

@@ -21,6 +21,7 @@ struct PublishingAPI: Sendable {
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
         EventRoutes(callers: callers, delivery: delivery, budget: budget, batchLimit: batchLimit).add(to: router)
+        NotificationRoutes(callers: callers, delivery: delivery, budget: budget).add(to: router)
         router.addDescription(PackageResources.openapi_yaml)
         return router
     }

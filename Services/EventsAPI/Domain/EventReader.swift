@@ -26,6 +26,7 @@ struct EventReader: Hashable, Sendable {
                     status: 403,
                     message: "the API key does not allow send-notifications, which events of this type need")
             }
+            do { _ = try DirectNotification(event.data) } catch { throw EventRefusal(error) }
         }
         guard IncomingEvent.routingKey(of: event).utf8.count <= WireCoding.maximumShortString else {
             throw .invalid(

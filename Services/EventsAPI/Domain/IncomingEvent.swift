@@ -18,5 +18,5 @@ struct IncomingEvent: Hashable, Sendable {
 enum ReservedType {
     static let prefix = "heliograph."
     /// A notification that the publisher words. It needs the operation `send-notifications`.
-    static let notificationRequest = "heliograph.notification.requested"
+    static let notificationRequest = DirectNotification.eventType
 }
