@@ -12,7 +12,8 @@ enum APIKeyService: String, CaseIterable, Sendable {
     var operations: [APIKey.Operation] {
         switch self {
         case .registry: [.readDevices, .registerDevices, .deactivateDevices, .eraseUsers, .readCounts]
-        case .rules: [.readEvents, .readCounts, .readPreferences, .writePreferences]
+        case .rules:
+            [.readEvents, .readCounts, .readPreferences, .writePreferences, .publishEvents, .sendNotifications]
         }
     }
 }

@@ -63,7 +63,7 @@ struct PreferenceRoutes: Sendable {
 
     /// Throws a 404 for an app without rules, so that a mistyped app stores nothing.
     private func known(_ person: PersonKey) throws(APIError) -> PersonKey {
-        guard currentRules.ruleSets.ruleSets[person.app] != nil else {
+        guard currentRules.ruleSets[person.app] != nil else {
             throw APIError(
                 status: .notFound, message: "the query parameter app names no app with rules; see the apps file")
         }
@@ -71,7 +71,7 @@ struct PreferenceRoutes: Sendable {
     }
 
     private func defaults(of app: AppID) -> AppDefaults {
-        currentRules.ruleSets.ruleSets[app]?.defaults ?? .standard
+        currentRules.ruleSets[app]?.defaults ?? .standard
     }
 }
 

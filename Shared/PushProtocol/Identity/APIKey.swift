@@ -67,6 +67,10 @@ package struct APIKey: Hashable, Sendable {
         case readPreferences = "preferences:read"
         /// Change the preferences of an app's users; for the app's backend.
         case writePreferences = "preferences:write"
+        /// Publish an app's events over HTTP.
+        case publishEvents = "publish-events"
+        /// Send notifications whose text the caller words.
+        case sendNotifications = "send-notifications"
     }
 }
 
