@@ -106,6 +106,7 @@ let package = Package(
         .executable(name: "apns-sender", targets: ["APNsSender"]),
         .executable(name: "fcm-sender", targets: ["FCMSender"]),
         .executable(name: "feedback", targets: ["Feedback"]),
+        .executable(name: "events-api", targets: ["EventsAPI"]),
         .executable(name: "pushctl", targets: ["Pushctl"]),
         .executable(name: "provider-simulator", targets: ["ProviderSimulator"]),
     ],
@@ -232,6 +233,12 @@ let package = Package(
                 logging, metrics, lifecycle,
             ]),
         service(
+            "EventsAPI",
+            [
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
+            ], data: ["README.md"], embedded: ["API/openapi.yaml"]),
+        service(
             "Pushctl",
             [
                 "RegistryStore", "FeedbackStore", "RuleDryRun", "HTTPAuth", "ServiceConnections", "ServiceKit",
@@ -350,6 +357,13 @@ let package = Package(
                 "PushProtocol", "TestSupport", logging,
             ]),
         tests(
+            "EventsAPI",
+            [
+                "EventsAPI", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP",
+                "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore,
+                logging, lifecycle, yams,
+            ]),
+        tests(
             "Pushctl",
             [
                 "Pushctl", "RegistryStore", "FeedbackStore", "TokenEncryption", "HTTPAuth", "PushSending",
@@ -369,7 +383,7 @@ let package = Package(
             [
                 "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules",
                 "APNsSender", "FCMSender",
-                "Feedback", "Pushctl", "ProviderSimulator", yams,
+                "Feedback", "EventsAPI", "Pushctl", "ProviderSimulator", yams,
             ]),
     ]
 )

@@ -55,7 +55,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census], apps: apps.ids)
-        let database = try context.database(schema: "rules", migration: 15)
+        let database = try context.database(schema: "rules", migration: 16)
 
         let pool = database.pool
         let logger = context.logger
