@@ -70,11 +70,14 @@ class Heliograph(
 
     private val lock = ReentrantLock()
     private val changed = lock.newCondition()
-    private val state: JSONObject = store.get("installation")?.let { JSONObject(it) }
-        ?: JSONObject().put("installation", UUID.randomUUID().toString()).also { store.put("installation", it.toString()) }
+    private val state: JSONObject = runCatching { JSONObject(store.get("installation") ?: "{}") }.getOrDefault(JSONObject())
 
     /** The random id of this installation. It stays the same until the store is erased. Keep it secret. */
-    val installation: String get() = state.getString("installation")
+    val installation: String = state.optString("installation").ifEmpty { UUID.randomUUID().toString() }
+
+    init {
+        change { it.put("installation", installation) }
+    }
 
     /**
      * Assigns this installation to a user, and registers its tokens. Call it after sign-in and at each launch.

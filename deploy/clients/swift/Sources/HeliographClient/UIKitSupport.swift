@@ -6,6 +6,8 @@
         /// Asks the user for the permission for alerts, and asks the system for a device token. The token arrives in
         /// `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)`; pass it to ``setToken(_:)`` as
         /// `.apns(token, environment: HeliographClient.environment)`.
+        @available(iOSApplicationExtension, unavailable)
+        @available(tvOSApplicationExtension, unavailable)
         @MainActor public func requestNotifications() async throws {
             let center = UNUserNotificationCenter.current()
             _ = try await center.requestAuthorization(options: [.alert, .badge, .sound])
@@ -24,14 +26,15 @@
 
         #if !os(tvOS)
             /// Reports a response to a notification. Call it in
-            /// `userNotificationCenter(_:didReceive:withCompletionHandler:)`. The system reports dismissals only of
-            /// categories with the option `customDismissAction`.
-            public func handle(_ response: UNNotificationResponse) async {
-                guard let id = UUID(uuidString: response.notification.request.identifier) else { return }
-                if response.actionIdentifier == UNNotificationDismissActionIdentifier {
-                    await dismissed(id)
-                } else {
-                    await opened(id)
+            /// `userNotificationCenter(_:didReceive:withCompletionHandler:)`, and complete after the returned task. The
+            /// system reports dismissals only of categories with the option `customDismissAction`.
+            @discardableResult public func handle(_ response: UNNotificationResponse) -> Task<Void, Never> {
+                let id = UUID(uuidString: response.notification.request.identifier)
+                let isDismissed = response.actionIdentifier == UNNotificationDismissActionIdentifier
+                return Task {
+                    // The identifier of a push with a collapse key is that key.
+                    guard let id else { return }
+                    if isDismissed { await self.dismissed(id) } else { await self.opened(id) }
                 }
             }
         #endif
