@@ -17,7 +17,8 @@ export class Heliograph {
 
   /**
    * @param {object} options
-   * @param {string} options.url the address of rules, on the origin of the page: the API sends no CORS headers
+   * @param {string} options.url the address of rules: on the origin of the page, or with its origin in `web-origins`
+   *   of the app
    * @param {(isRefused: boolean) => string | Promise<string>} options.bearer returns the user's token. The argument is
    *   true after the server has refused the last one; the function then fetches a new token
    * @param {string} [options.device] an id of this browser, for presence; kept in the local storage if absent
