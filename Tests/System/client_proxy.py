@@ -101,15 +101,16 @@ class Proxy:
                     connection.close()
 
             def stream(self, connection, answer) -> None:
+                # The response may have taken the socket over.
+                connection.sock = connection.sock or answer.fp.raw._sock
+                # First, so that a client that is connected finds its stream here.
+                with proxy.lock:
+                    proxy.streams.add(connection)
                 self.send_response(answer.status)
                 self.send_header("Content-Type", answer.headers["Content-Type"])
                 self.send_header("Connection", "close")
                 self.end_headers()
                 self.wfile.flush()
-                # The response has taken the socket over.
-                connection.sock = connection.sock or answer.fp.raw._sock
-                with proxy.lock:
-                    proxy.streams.add(connection)
                 try:
                     # Also the client may have gone.
                     with contextlib.suppress(OSError, http.client.HTTPException):
