@@ -1,0 +1,321 @@
+/**
+ * A client of the HTTP API of rules, for web apps: inbox, live stream, preferences, presence and receipts. Copy this file;
+ * it needs no other.
+ *
+ *     import { Heliograph } from "./heliograph.js";
+ *     const heliograph = new Heliograph({ url: "/rules", bearer: (isRefused) => session.token(isRefused) });
+ *
+ * Every function throws HeliographError. Requests that failed without an answer, or with 429 or 5xx, are repeated: every
+ * request of the API may be repeated.
+ */
+export class Heliograph {
+  #url;
+  #bearer;
+  #fetch;
+  #renewal = null;
+  #lastPresence = Promise.resolve();
+
+  /**
+   * @param {object} options
+   * @param {string} options.url the address of rules: on the origin of the page, or with its origin in `web-origins`
+   *   of the app
+   * @param {(isRefused: boolean) => string | Promise<string>} options.bearer returns the user's token. The argument is
+   *   true after the server has refused the last one; the function then fetches a new token
+   * @param {string} [options.device] an id of this browser, for presence; kept in the local storage if absent
+   * @param {typeof fetch} [options.fetch]
+   */
+  constructor({ url, bearer, device = storedDevice(), fetch = globalThis.fetch.bind(globalThis) }) {
+    this.#url = url.replace(/\/+$/, "");
+    this.#bearer = bearer;
+    this.#fetch = fetch;
+    this.device = device;
+  }
+
+  // Inbox
+
+  /**
+   * A page of the inbox, latest first: `{items, next, unread}`.
+   * @param {object} [options]
+   * @param {string} [options.before] the `next` of the previous page
+   * @param {number} [options.limit] from 1 to 200
+   * @param {boolean} [options.unread] returns unread items only
+   * @param {string} [options.thread] returns items of this thread only
+   */
+  inbox({ before, limit = 50, unread = false, thread } = {}) {
+    const query = new URLSearchParams({ limit });
+    if (before) query.set("before", before);
+    if (unread) query.set("unread", "true");
+    if (thread) query.set("thread", thread);
+    return this.#call("GET", `/v1/inbox?${query}`);
+  }
+
+  /** The number of unread items. */
+  async unreadCount() {
+    return (await this.#call("GET", "/v1/inbox/unread")).unread;
+  }
+
+  /** One item. Throws an error with the status 404 if the inbox does not have it. */
+  item(id) {
+    return this.#call("GET", `/v1/inbox/${encodeURIComponent(id)}`);
+  }
+
+  /** Deletes an item. */
+  deleteItem(id) {
+    return this.#call("DELETE", `/v1/inbox/${encodeURIComponent(id)}`);
+  }
+
+  /**
+   * Marks items as read, on all devices of the user. Returns `{marked, unread}`.
+   * @param {{ids: string[]} | {thread: string} | {until: string} | {all: true}} selection
+   */
+  markRead(selection) {
+    return this.#call("POST", "/v1/inbox/read", selection);
+  }
+
+  /**
+   * Reports that the user opened or dismissed notifications. Opening also marks as read.
+   * @param {{id: string, what: "opened" | "dismissed"}[]} receipts at most 500
+   */
+  report(receipts) {
+    return this.#call("POST", "/v1/receipts", { receipts });
+  }
+
+  // Preferences
+
+  /** The user's choices (`chosen`), and all options with their effective values. */
+  preferences() {
+    return this.#call("GET", "/v1/preferences");
+  }
+
+  /** Changes choices with a merge patch (RFC 7396): absent members stay, and null resets a choice. */
+  changePreferences(patch) {
+    return this.#call("PATCH", "/v1/preferences", patch);
+  }
+
+  // Presence
+
+  /**
+   * Reports that the app is open, and the thread on the screen, and renews the report every 30 s until `disappear`. Call
+   * it when the page becomes visible and when the thread changes.
+   */
+  appear(viewing = null) {
+    clearInterval(this.#renewal);
+    const renew = (attempts) => this.#presence("PUT", { viewing, for: 45 }, attempts);
+    this.#renewal = setInterval(() => renew(1).catch(() => {}), 30_000);
+    return renew(3);
+  }
+
+  /** Reports that the app is closed. Without it, the last report expires after 45 s. */
+  disappear() {
+    clearInterval(this.#renewal);
+    return this.#presence("DELETE", undefined, 3);
+  }
+
+  /** Sends a report after its predecessor, so that the server gets them in order. */
+  #presence(method, body, attempts) {
+    const path = `/v1/presence/${encodeURIComponent(this.device)}`;
+    const send = () => this.#call(method, path, body, attempts);
+    const sent = this.#lastPresence.then(send, send);
+    this.#lastPresence = sent.catch(() => {});
+    return sent;
+  }
+
+  // Live stream
+
+  /**
+   * New items of the inbox, live. Reconnects with the id of the last item, until it is closed or the server refuses the
+   * user. Returns a function that closes it. `EventSource` cannot send a bearer token, so this reads the stream itself.
+   *
+   * @param {object} listener
+   * @param {(item: object) => void} listener.item a new item, for a banner and for the list
+   * @param {(isComplete: boolean) => void} [listener.connected] if it is not complete, items may have been missed: read
+   *   the inbox again
+   * @param {(error: HeliographError) => void} [listener.failed] the server refused the user
+   */
+  listen({ item, connected = () => {}, failed = () => {} }) {
+    const abort = new AbortController();
+    this.#follow({ item, connected }, abort.signal).catch((error) => {
+      if (!abort.signal.aborted) failed(error);
+    });
+    return () => abort.abort();
+  }
+
+  async #follow(listener, signal) {
+    const stream = new EventStream();
+    let failures = 0;
+    let lastContact = 0;
+    while (!signal.aborted) {
+      let retryAfter = 0;
+      try {
+        // The server remembers an hour.
+        if (Date.now() - lastContact > 3_300_000) stream.lastId = null;
+        const headers = { Accept: "text/event-stream" };
+        if (stream.lastId !== null) headers["Last-Event-ID"] = stream.lastId;
+        const response = await this.#open("GET", "/v1/inbox/stream", { headers, signal });
+        if (!response.ok) throw await refusal(response);
+        listener.connected(stream.lastId !== null);
+        stream.restart();
+        for await (const text of chunks(response, signal)) {
+          failures = 0;
+          lastContact = Date.now();
+          for (const event of stream.append(text)) if (event.name === "item") listener.item(JSON.parse(event.data));
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof HeliographError)) throw error;
+        // The server does not know the id, for example after its database was restored.
+        if (error.status === 400 && stream.lastId !== null) stream.lastId = null;
+        else if (!error.isTransient) throw error;
+        failures += 1;
+        retryAfter = error.retryAfter;
+      }
+      await sleep(pause(failures, stream.retry, 60_000, retryAfter), signal);
+    }
+  }
+
+  // Requests
+
+  async #call(method, path, body, attempts = 3) {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const options = { signal: AbortSignal.timeout(30_000) };
+        if (body !== undefined) {
+          options.headers = { "Content-Type": "application/json" };
+          options.body = JSON.stringify(body);
+        }
+        const response = await this.#open(method, path, options);
+        if (!response.ok) throw await refusal(response);
+        return response.status === 204 ? null : await response.json();
+      } catch (error) {
+        const failure = error instanceof HeliographError ? error : new HeliographError(null, error.message);
+        if (!failure.isTransient || attempt >= attempts) throw failure;
+        await sleep(pause(attempt, 500, 10_000, failure.retryAfter));
+      }
+    }
+  }
+
+  /** Sends a request, and once more with a new bearer token after 401. Follows no redirect. */
+  async #open(method, path, options) {
+    for (const isRefused of [false, true]) {
+      const headers = { ...options.headers, Authorization: `Bearer ${await this.#bearer(isRefused)}` };
+      let response;
+      try {
+        response = await this.#fetch(this.#url + path, {
+          ...options, method, headers, redirect: "error", cache: "no-store", credentials: "omit",
+        });
+      } catch (error) {
+        throw new HeliographError(null, error.message);
+      }
+      if (response.status !== 401 || isRefused) return response;
+      await response.body?.cancel();
+    }
+  }
+}
+
+/** An error of a request. `status` is null without an answer. `isTransient`: try again later. */
+export class HeliographError extends Error {
+  constructor(status, detail, retryAfter = 0) {
+    super(status === null ? detail : `status ${status}: ${detail}`);
+    this.status = status;
+    this.isTransient = status === null || status === 408 || status === 429 || status >= 500;
+    /** In milliseconds. */
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Reads server-sent events (WHATWG HTML §9.2.6) from the parts of a response. */
+export class EventStream {
+  /** The id of the last event; null before the first id. */
+  lastId = null;
+  /** The server's pause before a reconnect, in milliseconds. */
+  retry = 2000;
+  #rest = "";
+  #id = null;
+  #name = "";
+  #data = [];
+
+  /** Begins a new connection: discards an incomplete event. */
+  restart() {
+    this.#rest = "";
+    this.#id = this.lastId;
+    this.#name = "";
+    this.#data = [];
+  }
+
+  /** The events that the text completes. */
+  *append(text) {
+    this.#rest += text;
+    // A return at the end may be the first half of CRLF.
+    for (let match; (match = /\r\n|\n|\r(?!$)/.exec(this.#rest)); ) {
+      const line = this.#rest.slice(0, match.index);
+      this.#rest = this.#rest.slice(match.index + match[0].length);
+      if (line === "") {
+        this.lastId = this.#id;
+        if (this.#data.length > 0) yield { name: this.#name || "message", data: this.#data.join("\n") };
+        this.#name = "";
+        this.#data = [];
+        continue;
+      }
+      const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line);
+      if (field === "event") this.#name = value;
+      else if (field === "data") this.#data.push(value);
+      else if (field === "id" && !value.includes("\0")) this.#id = value;
+      else if (field === "retry" && /^\d+$/.test(value)) this.retry = Number(value);
+    }
+  }
+}
+
+/** The text of a response. Ends it after a minute without data: the server sends a comment every 15 s. */
+async function* chunks(response, signal) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    while (true) {
+      let timer;
+      const silence = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new HeliographError(null, "no data for a minute")), 60_000);
+      });
+      let part;
+      try {
+        part = await Promise.race([reader.read(), silence]);
+      } catch (error) {
+        throw error instanceof HeliographError ? error : new HeliographError(null, error.message);
+      } finally {
+        clearTimeout(timer);
+      }
+      if (part.done || signal.aborted) return;
+      yield part.value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** The error of a refused request. Problems (RFC 9457) have the cause in `detail`. */
+async function refusal(response) {
+  const problem = await response.json().catch(() => null);
+  const seconds = Number(response.headers.get("Retry-After")) || 0;
+  return new HeliographError(response.status, problem?.detail ?? "no detail", Math.min(seconds, 3600) * 1000);
+}
+
+/** Doubled each time, with a random part, so that browsers do not return together. */
+function pause(attempt, base, limit, retryAfter) {
+  const whole = Math.min(limit, base * 2 ** Math.min(Math.max(attempt - 1, 0), 20));
+  return retryAfter + (whole / 2) * (1 + Math.random());
+}
+
+function sleep(milliseconds, signal) {
+  return new Promise((done) => {
+    const timer = setTimeout(done, milliseconds);
+    signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
+  });
+}
+
+/** The id of this browser, in its local storage. */
+function storedDevice() {
+  const key = "heliograph-device";
+  const stored = localStorage.getItem(key);
+  if (stored) return stored;
+  const device = `web-${crypto.randomUUID()}`;
+  localStorage.setItem(key, device);
+  return device;
+}
