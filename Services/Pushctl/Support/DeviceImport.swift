@@ -5,15 +5,16 @@ import RegistryStore
 /// Imports one file from its stored progress to the end.
 struct DeviceImport: Sendable {
     let path: String
-    let format: DeviceFormat
+    let format: ImportFormat
     /// The app of lines without one.
     let app: AppID?
     let apps: Set<AppID>
     /// The file for refused lines.
     let report: String
+    var options = ImportOptions()
 
-    /// Part of the import's identity: the same file with another format or app is another import.
-    var mode: String { "\(format.rawValue) \(app?.rawValue ?? "-")" }
+    /// Part of the import's identity: the same file with another format, app or option is another import.
+    var mode: String { "\(format.rawValue) \(app?.rawValue ?? "-")\(options.mode)" }
 
     /// Handles a batch and returns the new progress.
     typealias BatchHandler = (ImportBatch, ImportState, _ end: (line: Int, position: Int)) async throws -> ImportState
@@ -23,30 +24,27 @@ struct DeviceImport: Sendable {
         from state: ImportState, progress: (ImportState) -> Void, take: BatchHandler
     ) async throws -> ImportState {
         var file = try LineFile(path: path)
+        try file.requireComplete(path)
         let reader = try reader(of: &file)
         var (state, number) = (state, state.line)
         if number == 0 {
-            if case .csv = reader { number = 1 }
+            if format.framing == .table { number = 1 }
         } else {
             try file.seek(to: state.position)
         }
         let refusals = try RejectionReport(path: report, keepingUntil: state.line)
+        var splitter = JSONObjectSplitter(longest: GorushReader.maximumSize)
         var isAtEnd = false
         while !isAtEnd {
             var batch = ImportBatch()
             while !batch.isFull {
-                guard let line = try file.next() else {
+                guard let record = try format.framing == .objects ? file.next(&splitter) : file.next() else {
                     isAtEnd = true
                     break
                 }
                 number += 1
-                guard !line.isEmpty else { continue }
-                do throws(LineError) {
-                    let device = try ImportedDevice(try reader.fields(of: line), app: app, apps: apps)
-                    batch.append(device.request, registeredAt: device.registeredAt, line: number)
-                } catch {
-                    batch.refuse(number, because: error.description)
-                }
+                guard !record.isEmpty else { continue }
+                add(record, number, reader, to: &batch)
             }
             // Before the progress is stored: a repeated batch replaces its lines in the report.
             try refusals.append(batch.refused)
@@ -56,16 +54,43 @@ struct DeviceImport: Sendable {
         return state
     }
 
-    private func reader(of file: inout LineFile) throws -> DeviceLineReader {
-        switch format {
-        case .ndjson: return .ndjson
-        case .csv:
-            guard let header = try file.next() else {
+    /// Adds the registrations of a record to a batch, or the reasons for refusing them.
+    private func add(
+        _ record: [UInt8], _ number: Int, _ reader: any RegistrationReader, to batch: inout ImportBatch
+    ) {
+        do throws(LineError) {
+            for fields in try reader.registrations(in: record) {
+                do throws(LineError) {
+                    let device = try ImportedDevice(options.completing(fields), app: app, apps: apps)
+                    batch.append(device.request, registeredAt: device.registeredAt, line: number)
+                } catch {
+                    batch.refuse(number, because: error.description)
+                }
+            }
+        } catch {
+            batch.refuse(number, because: error.description)
+        }
+    }
+
+    private func reader(of file: inout LineFile) throws -> any RegistrationReader {
+        var header: [UInt8] = []
+        if format.framing == .table {
+            guard let line = try file.next() else {
                 throw CommandError("\(path): is empty; its first line names the columns")
             }
-            do throws(LineError) { return try DeviceLineReader(header: header) } catch {
-                throw CommandError("\(path): \(error)")
+            header = line
+        }
+        do throws(LineError) {
+            switch format {
+            case .ndjson: return DeviceLineReader.ndjson
+            case .csv: return try DeviceLineReader(header: header, columns: options.columns)
+            case .oneSignal: return try OneSignalReader(header: header)
+            case .firebaseCSV: return try FirebaseCSVReader(header: header, columns: options.columns)
+            case .aeroGear: return AeroGearReader()
+            case .gorush: return GorushReader(userMember: options.userMember ?? "data.user_id")
             }
+        } catch {
+            throw CommandError("\(path): \(error)")
         }
     }
 }
@@ -99,6 +124,19 @@ struct RejectionReport: Sendable {
             return
         }
         try kept.map { "\($0)\n" }.joined().write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    /// The reasons in a report with their numbers, the most frequent first.
+    static func reasons(in path: String) throws -> [(reason: String, count: Int)] {
+        guard FileManager.default.fileExists(atPath: path) else { return [] }
+        var file = try LineFile(path: path)
+        var counts: [String: Int] = [:]
+        while let line = try file.next() {
+            if let reason = (try? WireCoding.decode(JSONValue.self, from: line))?["why"]?.string {
+                counts[reason, default: 0] += 1
+            }
+        }
+        return counts.map { ($0.key, $0.value) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
     }
 
     private static func line(of entry: Substring) -> Int64? {

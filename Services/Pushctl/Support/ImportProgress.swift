@@ -2,6 +2,9 @@ import RegistryStore
 
 /// Formats the progress of an import.
 struct ImportProgress: Sendable {
+    /// The maximum number of reasons in a summary.
+    private static let reasonLimit = 10
+
     /// In bytes.
     let total: Int
     /// The state at the start of this run.
@@ -37,10 +40,16 @@ struct ImportProgress: Sendable {
     }
 
     /// The result of the import.
-    static func summary(_ state: ImportState, report: String) -> [String] {
+    ///
+    /// - Parameter reasons: the reasons in the report, the most frequent first.
+    static func summary(
+        _ state: ImportState, report: String, reasons: [(reason: String, count: Int)] = []
+    ) -> [String] {
         var lines = ["\(state.line) lines: \(state.taken) registrations taken"]
         if state.superseded > 0 { lines.append("\(state.superseded) skipped: the registry has newer data") }
         if state.refused > 0 { lines.append("\(state.refused) refused: see \(report) for each line and reason") }
+        for (reason, count) in reasons.prefix(reasonLimit) { lines.append("  \(count)  \(reason)") }
+        if reasons.count > reasonLimit { lines.append("  … and \(reasons.count - reasonLimit) other reasons") }
         return lines
     }
 }

@@ -79,7 +79,7 @@ extension ImportedDevice {
         guard let provider = providers.first, providers.count == 1 else {
             throw LineError(
                 providers.isEmpty
-                    ? "one of kind, provider or platform is required"
+                    ? "one of kind, provider or platform is required; --platform names one for all lines"
                     : "provider and platform contradict each other; give the kind")
         }
         return .defaultKind(for: provider)
@@ -101,7 +101,9 @@ extension ImportedDevice {
         case (.fcm, nil): return .production
         case (_, let name):
             guard let environment = name.flatMap(ProviderEnvironment.init(clientName:)) else {
-                throw LineError("environment is missing or invalid: expected “production” or “development”")
+                throw LineError(
+                    "environment is missing or invalid: expected “production” or “development”"
+                        + (name == nil ? "; --environment names one for all lines" : ""))
             }
             return provider == .fcm ? .production : environment
         }

@@ -49,6 +49,48 @@ struct LineFile: ~Copyable {
         }
     }
 
+    /// The next record of a splitter; `nil` at the end.
+    mutating func next(_ splitter: inout JSONObjectSplitter) throws -> [UInt8]? {
+        while true {
+            for index in start..<buffer.count {
+                // A byte order mark.
+                guard position > 2 || !Self.mark.contains(buffer[index]) else {
+                    position += 1
+                    continue
+                }
+                position += 1
+                if let record = splitter.take(buffer[index]) {
+                    start = index + 1
+                    return record
+                }
+            }
+            (buffer, start) = (isAtEnd ? [] : Array(try file.read(upToCount: Self.block) ?? Data()), 0)
+            guard buffer.isEmpty else { continue }
+            isAtEnd = true
+            return splitter.finish()
+        }
+    }
+
+    /// Requires a file that is not compressed and, if it is a JSON array, complete.
+    mutating func requireComplete(_ path: String) throws {
+        try file.seek(toOffset: 0)
+        let first = try file.read(upToCount: Self.longest) ?? Data()
+        try file.seek(toOffset: UInt64(max(0, size - Self.longest)))
+        let last = try file.read(upToCount: Self.longest) ?? Data()
+        try file.seek(toOffset: UInt64(position + buffer.count - start))
+        guard !first.starts(with: [0x1f, 0x8b]) else {
+            throw CommandError("\(path): is compressed; decompress it with gunzip first")
+        }
+        guard first.first(where: Self.isContent) == UInt8(ascii: "[") else { return }
+        guard last.last(where: Self.isContent) == UInt8(ascii: "]") else {
+            throw CommandError("\(path): is incomplete: it begins with [ and does not end with ]; export it again")
+        }
+    }
+
+    private static let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+
+    private static func isContent(_ byte: UInt8) -> Bool { byte > UInt8(ascii: " ") && !mark.contains(byte) }
+
     private func keep(_ bytes: ArraySlice<UInt8>, in line: inout [UInt8]) {
         line += bytes.prefix(max(0, Self.longest - line.count))
     }

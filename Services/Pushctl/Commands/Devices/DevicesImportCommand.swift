@@ -15,12 +15,24 @@ extension DevicesCommand {
                 provider and platform, and for APNs the environment. registered_at is when the device was last seen; \
                 default: now. A registration with newer data in the registry is not changed.
 
+                Formats of other systems: onesignal (CSV export of subscriptions), firebase-csv (FCM tokens of your own \
+                table), gorush (request bodies), aerogear (installations of a variant, JSON). deploy/operations/moving-in \
+                describes the moves.
+
                 Run the same command again to continue an interrupted import. Needs DATABASE_URL of the schema's owner.
                 """)
-        @Argument(help: "An NDJSON file (one object per line) or a CSV file (column names in the first line).")
+        @Argument(help: "The file. A CSV file has the names of its columns in the first line.")
         var file: String
         @Option(help: "The app of lines without one.") var app: String?
-        @Option(help: "ndjson or csv. Default: the file's extension.") var format: String?
+        @Option(help: "One of \(ImportFormat.names). Default: ndjson or csv, by the file's extension.")
+        var format: String?
+        @Option(help: "The APNs environment of lines without one: production or development.")
+        var environment: String?
+        @Option(help: "The platform of lines without one: ios or android.") var platform: String?
+        @Option(help: "The columns of a csv or firebase-csv file: token=NAME,user=NAME,… Other columns are ignored.")
+        var columns: String?
+        @Option(help: "gorush: the member of a notification that names its user. Default: data.user_id.")
+        var userMember: String?
         @Option(help: "The file for refused lines. Default: FILE.refused.ndjson.") var report: String?
         @Option(help: "The maximum active registrations of a user, the registry's REGISTRY_DEVICES_PER_USER.")
         var devicesPerUser = 100
@@ -36,7 +48,8 @@ extension DevicesCommand {
             let cipher = dryRun ? nil : try keys.load()
             do {
                 let state = try await withSignalCancellation { try await self.run(work, cipher) }
-                for line in ImportProgress.summary(state, report: work.report) { print(line) }
+                let reasons = state.refused > 0 ? try RejectionReport.reasons(in: work.report) : []
+                for line in ImportProgress.summary(state, report: work.report, reasons: reasons) { print(line) }
                 if state.refused > 0 { throw ExitCode.failure }
             } catch let error as PostgresError where error.code == .cancelled || error.code == .poolClosed {
                 throw stopped
@@ -50,8 +63,8 @@ extension DevicesCommand {
         private var stopped: CommandError { CommandError("stopped; run the same command to continue") }
 
         private func work() throws -> DeviceImport {
-            guard let format = try format.map(Self.format) ?? DeviceFormat(path: file) else {
-                throw CommandError("\(file): unknown format; give --format ndjson or --format csv")
+            guard let format = try format.map(Self.format) ?? ImportFormat(path: file) else {
+                throw CommandError("\(file): unknown format; --format is one of \(ImportFormat.names)")
             }
             guard devicesPerUser > 0 else { throw CommandError("--devices-per-user must be 1 or more") }
             let known = Set(try apps.load().ids)
@@ -62,14 +75,28 @@ extension DevicesCommand {
                 return id
             }
             return DeviceImport(
-                path: file, format: format, app: usual, apps: known, report: report ?? "\(file).refused.ndjson")
+                path: file, format: format, app: usual, apps: known, report: report ?? "\(file).refused.ndjson",
+                options: try options(of: format))
         }
 
-        private static func format(_ name: String) throws -> DeviceFormat {
-            guard let format = DeviceFormat(rawValue: name) else {
-                throw CommandError("--format is ndjson or csv")
+        private static func format(_ name: String) throws -> ImportFormat {
+            guard let format = ImportFormat(rawValue: name) else {
+                throw CommandError("--format is one of \(ImportFormat.names)")
             }
             return format
+        }
+
+        private func options(of format: ImportFormat) throws -> ImportOptions {
+            guard columns == nil || format == .csv || format == .firebaseCSV else {
+                throw CommandError("--columns is for csv and firebase-csv")
+            }
+            guard userMember == nil || format == .gorush else { throw CommandError("--user-member is for gorush") }
+            do throws(LineError) {
+                return try ImportOptions(
+                    environment: environment, platform: platform, columns: columns, userMember: userMember)
+            } catch {
+                throw CommandError(error.description)
+            }
         }
 
         private func run(_ work: DeviceImport, _ cipher: TokenCipher?) async throws -> ImportState {

@@ -26,7 +26,7 @@ import TokenEncryption
         let app = Self.app
         return try await body(
             DeviceImport(
-                path: path, format: try #require(DeviceFormat(path: path)), app: app, apps: [app],
+                path: path, format: try #require(ImportFormat(path: path)), app: app, apps: [app],
                 report: "\(path).refused.ndjson"))
     }
 
@@ -127,7 +127,7 @@ import TokenEncryption
 
     @Test func `the same file for another app is another import`() async throws {
         try await withFile("devices.ndjson", Self.lines(3)) { work in
-            let others: [(DeviceFormat, String?)] = [
+            let others: [(ImportFormat, String?)] = [
                 (.ndjson, nil), (.ndjson, "hide-and-seek"), (.csv, "hide-and-seek"),
             ]
             var prints: Set = [try LineFile(path: work.path).fingerprint(work.mode)]
