@@ -98,7 +98,7 @@ import TestSupport
         }
     }
 
-    @Test func `a request for a notification needs the operation send-notifications too`() async throws {
+    @Test func `a request for a notification needs the operation notifications:send too`() async throws {
         try await EventsHTTP.with { http async throws in
             let text = event(
                 type: ReservedType.notificationRequest, data: #"{"users":["1"],"content":{"body":"B"}}"#)

@@ -53,7 +53,7 @@ def by_pushctl(stack, data: dict) -> str:
 
 def post(stack, data: dict, query: str = "", idempotency_key: str = "") -> dict:
     created = pushctl(stack, "keys", "create", "--service", "rules", "--name", "direct", "--app", APP, "--may",
-                      "send-notifications")
+                      "notifications:send")
     assert created.returncode == 0, created
     headers = {"Authorization": f"Bearer {created.stdout.strip()}"}
     if idempotency_key:

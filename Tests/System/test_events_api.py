@@ -25,7 +25,7 @@ def pushctl(stack, *arguments: str) -> str:
 
 
 def create_key(stack, *options: str) -> str:
-    return pushctl(stack, "keys", "create", "--service", "rules", "--name", "events", "--may", "publish-events", *options)
+    return pushctl(stack, "keys", "create", "--service", "rules", "--name", "events", "--may", "events:publish", *options)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ EXAMPLES = ROOT / "deploy" / "examples"
 @pytest.fixture(scope="module")
 def key(stack) -> str:
     code, output = stack.pushctl(
-        "keys", "create", "--service", "rules", "--name", "examples", "--app", APP, "--may", "publish-events")
+        "keys", "create", "--service", "rules", "--name", "examples", "--app", APP, "--may", "events:publish")
     assert code == 0, output
     return next(line for line in output.splitlines() if line.startswith("hgk_"))
 

@@ -56,7 +56,7 @@ def test_every_response_of_rules_matches_its_description(stack):
 def test_every_response_of_events_api_matches_its_description(stack):
     key = subprocess.run(
         [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "schemathesis", "--app", "family-portal",
-         "--may", "publish-events", "--may", "send-notifications"],
+         "--may", "events:publish", "--may", "notifications:send"],
         env={**stack.environment, **stack.env}, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
     done = schemathesis(stack, f"{stack.env['EVENTS_API_URL']}/openapi.yaml", "--max-examples", "25", key=key)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

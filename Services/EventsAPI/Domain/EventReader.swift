@@ -24,7 +24,7 @@ struct EventReader: Hashable, Sendable {
             guard mayRequestNotifications else {
                 throw EventRefusal(
                     status: 403,
-                    message: "the API key does not allow send-notifications, which events of this type need")
+                    message: "the API key does not allow notifications:send, which events of this type need")
             }
             do { _ = try DirectNotification(event.data) } catch { throw EventRefusal(error) }
         }

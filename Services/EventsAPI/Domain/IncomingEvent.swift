@@ -17,6 +17,6 @@ struct IncomingEvent: Hashable, Sendable {
 /// The types that publishers may not use, because this project defines them.
 enum ReservedType {
     static let prefix = "heliograph."
-    /// A notification that the publisher words. It needs the operation `send-notifications`.
+    /// A notification that the publisher words. It needs the operation `notifications:send`.
     static let notificationRequest = DirectNotification.eventType
 }

@@ -13,7 +13,9 @@ package struct CrossOriginMiddleware<Context: RequestContext>: RouterMiddleware 
     /// The time for which a browser may reuse the answer to a preflight request, in seconds. Chromium allows 7,200.
     static var maximumAge: Int { 600 }
     private static var methods: String { "GET, POST, PUT, PATCH, DELETE" }
-    private static var requestHeaders: String { "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Client-Id" }
+    private static var requestHeaders: String {
+        "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Client-Id"
+    }
     private static var responseHeaders: String { "Retry-After, WWW-Authenticate" }
 
     /// - Parameter isListed: whether an app lists the origin.

@@ -68,9 +68,9 @@ package struct APIKey: Hashable, Sendable {
         /// Change the preferences of an app's users; for the app's backend.
         case writePreferences = "preferences:write"
         /// Publish an app's events over HTTP.
-        case publishEvents = "publish-events"
+        case publishEvents = "events:publish"
         /// Send notifications whose text the caller words.
-        case sendNotifications = "send-notifications"
+        case sendNotifications = "notifications:send"
     }
 }
 

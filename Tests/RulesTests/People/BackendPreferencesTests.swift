@@ -25,7 +25,8 @@ import Testing
     @Test func `a key without the operation, of another app, or a user's token changes nothing`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let reader = try await http.key(1, for: [.readPreferences])
-            let foreign = try await http.key(2, for: [.readPreferences, .writePreferences], app: AppID(rawValue: "other"))
+            let foreign = try await http.key(
+                2, for: [.readPreferences, .writePreferences], app: AppID(rawValue: "other"))
             let own = "\(Self.path)?app=test&user=1"
             for (user, status) in [(reader, 403), (foreign, 403), ("1", 401), (nil, 401)] as [(String?, Int)] {
                 #expect(try await http.send(.patch, own, Self.off, user: user).status == status)

@@ -13,7 +13,7 @@ import java.util.concurrent.ThreadLocalRandom;
  *
  * <pre>
  * EVENTS_API_URL   the address of events-api
- * EVENTS_API_KEY   an API key for publish-events, bound to the app
+ * EVENTS_API_KEY   an API key for events:publish, bound to the app
  * </pre>
  */
 public final class Publish {

@@ -1,7 +1,7 @@
 // Publishes one event of family-portal over HTTP. Node 18 or later, without packages.
 //
 // EVENTS_API_URL   the address of events-api
-// EVENTS_API_KEY   an API key for `publish-events`, bound to the app
+// EVENTS_API_KEY   an API key for `events:publish`, bound to the app
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -1,7 +1,7 @@
 // Publishes one event of family-portal over HTTP, with Foundation only: swiftc -parse-as-library publish.swift
 //
 // EVENTS_API_URL   the address of events-api
-// EVENTS_API_KEY   an API key for `publish-events`, bound to the app
+// EVENTS_API_KEY   an API key for `events:publish`, bound to the app
 import Foundation
 
 #if canImport(FoundationNetworking)

@@ -47,7 +47,7 @@ def main() -> None:
 
 def measure(stack: Stack, options, figures: Figures) -> None:
     code, key = stack.pushctl("keys", "create", "--service", "rules", "--name", "bench", "--app", APP, "--may",
-                              "publish-events")
+                              "events:publish")
     assert code == 0, key
     key = next(line for line in key.splitlines() if line.startswith("hgk_"))
 
