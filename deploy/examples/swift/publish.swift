@@ -17,7 +17,20 @@ struct ChatMessageCreated: Encodable {
     struct Message: Encodable {
         var id: Int
         var text: String
-        var thread_id: Int?
+        var threadID: Int?
+
+        enum CodingKeys: String, CodingKey {
+            case id, text
+            case threadID = "thread_id"
+        }
+
+        /// Writes null for nil: rules dead-letters an event without a member that a rule reads.
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            try container.encode(text, forKey: .text)
+            try container.encode(threadID, forKey: .threadID)
+        }
     }
     struct Sender: Encodable {
         var id: Int
@@ -74,7 +87,7 @@ func publish(_ event: some Encodable, to url: URL, key: String, attempts: Int = 
         let event = Event(
             source: "/family-portal/chat", type: "chat.message.created",
             data: ChatMessageCreated(
-                message: .init(id: 123, text: "Dinner is at seven.", thread_id: nil),
+                message: .init(id: 123, text: "Dinner is at seven.", threadID: nil),
                 sender: .init(id: 456, name: "Pat"), participants: [456, 457, 458]))
         do {
             try await publish(event, to: url, key: key)

@@ -26,7 +26,9 @@ final class StubServer: @unchecked Sendable {
         /// The parts of the body, written one after the other.
         var parts: [String] = []
 
-        static func json(_ status: Int = 200, _ text: String) -> Reply {
+        static func json(_ text: String) -> Reply { json(200, text) }
+
+        static func json(_ status: Int, _ text: String) -> Reply {
             Reply(status: status, headers: ["Content-Type": "application/json"], parts: [text])
         }
     }
@@ -129,7 +131,7 @@ final class StubServer: @unchecked Sendable {
 }
 
 #if canImport(Glibc)
-    private let noSignal = Int32(MSG_NOSIGNAL.rawValue)
+    private let noSignal = Int32(MSG_NOSIGNAL)
 #else
     private let noSignal: Int32 = 0
 #endif
