@@ -145,3 +145,26 @@ def test_phones_of_an_export_get_the_push_of_an_event(stack, phones, tmp_path, n
     iphones = [] if name == "firebase-csv" else [sample.iphone]
     eventually(lambda: fcm_tokens(stack, event) == [sample.android], what="the push to the Android phone")
     eventually(lambda: apns_tokens(stack, event) == iphones, what="the push to the iPhone")
+
+
+REQUEST = re.compile(r"""\$EVENTS_API_URL(/v1/\w+)"[^']*(?:'([\w-]+: \S+)'[^']*)?'(\{.*?\})'""", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["README.md", "gorush.md", "novu.md", "onesignal.md", "aerogear.md"])
+def test_requests_of_the_page_are_accepted(stack, page):
+    requests = REQUEST.findall((PAGES / page).read_text())
+    assert requests
+    for path, header, body in requests:
+        data = json.loads(body)
+        # The next step needs events-api.
+        if "EVENTS_API_URL" not in stack.env:
+            continue
+        key = subprocess.run(
+            [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "moving in", "--app", APP,
+             "--may", "publish-events", "--may", "send-notifications"],
+            env={**os.environ, **stack.env}, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        headers |= dict([header.split(": ")]) if header else {}
+        status, answer = stack.http(
+            "POST", f"{stack.env['EVENTS_API_URL']}{path}", headers=headers, raw=json.dumps(data).encode())
+        assert status == 202, answer

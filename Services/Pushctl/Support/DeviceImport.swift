@@ -95,6 +95,14 @@ struct DeviceImport: Sendable {
     }
 }
 
+extension ImportFormat {
+    /// The format by file extension: ndjson or csv.
+    init?(path: String) {
+        guard let format = DeviceFormat(path: path) else { return nil }
+        self = format == .csv ? .csv : .ndjson
+    }
+}
+
 /// The report of refused lines: one JSON object per line, without the line's content. Created with the first refused
 /// line.
 struct RejectionReport: Sendable {

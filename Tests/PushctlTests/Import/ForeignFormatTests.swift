@@ -164,6 +164,15 @@ import Testing
         #expect(call.map(\.request.kind) == [.voip] && call.first?.request.environment == .production)
     }
 
+    @Test func `a gorush notification to more tokens than a user has is refused`() throws {
+        func notification(_ count: Int) -> String {
+            let tokens = (0..<count).map { "\"t\($0)\"" }.joined(separator: ",")
+            return "{\"tokens\":[\(tokens)],\"platform\":2,\"data\":{\"user_id\":1}}"
+        }
+        #expect(try devices(notification(GorushReader.maximumTokens), gorush).count == GorushReader.maximumTokens)
+        #expect(refusal(notification(GorushReader.maximumTokens + 1), gorush).contains("not those of one user"))
+    }
+
     @Test func `a request of gorush with other members before its list is read as a whole`() throws {
         let request = """
             {"sync":true,"notifications":[{"tokens":["a"],"platform":2,"data":{"user_id":1}},\

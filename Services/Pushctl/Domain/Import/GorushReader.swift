@@ -8,8 +8,10 @@ import PushProtocol
 /// [core](https://github.com/appleboy/gorush/blob/master/core/core.go). gorush knows no users. A member that the caller
 /// adds to each notification names the user, such as `data.user_id`.
 struct GorushReader: RegistrationReader {
-    /// The maximum size of a notification, in bytes: about 10,000 tokens.
-    static let maximumSize = 2 << 20
+    /// The maximum size of a notification, in bytes.
+    static let maximumSize = 1 << 20
+    /// The maximum tokens of a notification. One with more goes to several users, and names only one of them.
+    static let maximumTokens = 100
 
     /// The path to the user in a notification.
     let userMember: String
@@ -36,6 +38,9 @@ struct GorushReader: RegistrationReader {
         guard !tokens.isEmpty else {
             let isTopic = notification["topic"] != nil || notification["condition"] != nil
             throw LineError(isTopic ? "the notification goes to an FCM topic and has no tokens" : "tokens is empty")
+        }
+        guard tokens.count <= Self.maximumTokens else {
+            throw LineError("tokens has more than \(Self.maximumTokens) tokens, so they are not those of one user")
         }
         return tokens.map { token in fields.merging([.token: token]) { $1 } }
     }

@@ -1,5 +1,4 @@
 import PushProtocol
-import RegistryStore
 
 /// The values of one registration in a file; absent ones are missing, never empty.
 typealias DeviceFields = [DeviceField: String]
@@ -23,12 +22,6 @@ enum ImportFormat: String, CaseIterable, Sendable {
     case aeroGear = "aerogear"
 
     static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
-
-    /// The format by file extension: ndjson or csv.
-    init?(path: String) {
-        guard let format = DeviceFormat(path: path) else { return nil }
-        self = format == .csv ? .csv : .ndjson
-    }
 
     /// How a file separates its records.
     var framing: Framing {
