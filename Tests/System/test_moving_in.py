@@ -161,7 +161,7 @@ def test_requests_of_the_page_are_accepted(stack, page):
             continue
         key = subprocess.run(
             [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "moving in", "--app", APP,
-             "--may", "publish-events", "--may", "send-notifications"],
+             "--may", "events:publish", "--may", "notifications:send"],
             env={**os.environ, **stack.env}, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         headers |= dict([header.split(": ")]) if header else {}
