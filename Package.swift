@@ -106,6 +106,7 @@ let package = Package(
         .executable(name: "apns-sender", targets: ["APNsSender"]),
         .executable(name: "fcm-sender", targets: ["FCMSender"]),
         .executable(name: "feedback", targets: ["Feedback"]),
+        .executable(name: "events-api", targets: ["EventsAPI"]),
         .executable(name: "pushctl", targets: ["Pushctl"]),
         .executable(name: "provider-simulator", targets: ["ProviderSimulator"]),
     ],
@@ -233,6 +234,12 @@ let package = Package(
                 logging, metrics, lifecycle,
             ]),
         service(
+            "EventsAPI",
+            [
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
+            ], data: ["README.md"], embedded: ["API/openapi.yaml"]),
+        service(
             "Pushctl",
             [
                 "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
@@ -354,10 +361,17 @@ let package = Package(
                 "PushProtocol", "TestSupport", logging,
             ]),
         tests(
+            "EventsAPI",
+            [
+                "EventsAPI", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP",
+                "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore,
+                logging, lifecycle, yams,
+            ]),
+        tests(
             "Pushctl",
             [
                 "Pushctl", "RegistryStore", "FeedbackStore", "TokenEncryption", "HTTPAuth", "PushSending",
-                "ServiceConnections",
+                "ServiceConnections", "DecisionLog",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,
@@ -373,7 +387,7 @@ let package = Package(
             [
                 "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules",
                 "APNsSender", "FCMSender",
-                "Feedback", "Pushctl", "ProviderSimulator", yams,
+                "Feedback", "EventsAPI", "Pushctl", "ProviderSimulator", yams,
             ]),
     ]
 )

@@ -16,7 +16,8 @@ import ServiceKit
         version: "pushctl \(Build.version)",
         subcommands: [
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
-            PublishCommand.self, ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
+            PublishCommand.self, SendCommand.self, TriggerCommand.self, TestDeviceCommand.self, ChannelsCommand.self,
+            TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
             KeysCommand.self, RulesCommand.self, RuleTool.Catalog.self, DeadCommand.self,
             DeadRowsCommand.self, CensusCommand.self, ContractsCommand.self,
         ])

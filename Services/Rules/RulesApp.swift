@@ -30,7 +30,8 @@ struct RulesApp {
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let directory = try context.settings.string(.rulesDirectory)
-        let ruleSets = try rules(in: directory)
+        let apps = try context.apps(using: .bearer)
+        let ruleSets = try rules(in: directory, apps: apps.ids)
         let currentRules = CurrentRules(ruleSets)
         for ruleSet in ruleSets.ruleSets.values {
             context.logger.info(
@@ -41,11 +42,10 @@ struct RulesApp {
                 ])
         }
 
-        let apps = try context.apps(using: .bearer)
         for app in apps.ids where ruleSets.ruleSets[app] == nil {
             context.logger.warning(
-                "An app has no rule file; its events are dead-lettered as unknown-app", metadata: [LogKey.app: "\(app)"]
-            )
+                "An app has no rule file; it takes direct notifications only, and other events are dead-lettered",
+                metadata: [LogKey.app: "\(app)"])
         }
         let verifier = try await BearerVerifier(
             apps,
@@ -55,7 +55,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census], apps: apps.ids)
-        let database = try context.database(schema: "rules", migration: 15)
+        let database = try context.database(schema: "rules", migration: 16)
 
         let pool = database.pool
         let logger = context.logger
@@ -155,9 +155,9 @@ struct RulesApp {
     }
 
     /// Loads the rule files of a folder. The error has a line for each mistake.
-    private static func rules(in directory: String) throws(ConfigurationError) -> RuleSets {
+    private static func rules(in directory: String, apps: [AppID]) throws(ConfigurationError) -> RuleSets {
         do {
-            return try RuleDirectory.load(directory)
+            return try RuleDirectory.load(directory, apps: apps)
         } catch {
             throw ConfigurationError(error.problems.map { "\(directory)/\($0)" })
         }

@@ -43,14 +43,48 @@ extension ServiceContext {
         let consumer = AMQPConsumer(configuration: try amqp(), logger: logger) { durations in
             for duration in durations { waits.record(duration: duration) }
         }
-        let outgoing = ConnectionCondition()
         let incoming = ConnectionCondition()
-        readiness.register("broker-out") { outgoing.state(of: publisher.state) }
+        watch(publisher)
         readiness.register("broker-in") { incoming.state(of: consumer.state) }
         let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))))
             .subset(consuming: queues, publishingTo: exchanges, reading: streams)
+        let check = try topologyCheck(topology)
+        return BusAssembly(
+            publisher: publisher, consumer: consumer, bus: AMQPBus(publisher: publisher, consumer: consumer),
+            services: [publisher, consumer, check])
+    }
+}
+
+/// The broker connection of a service that only publishes, and its services.
+package struct PublisherAssembly: Sendable {
+    package let publisher: AMQPPublisher
+    /// Run them before the services that publish, so that they shut down after them.
+    package let services: [any Service]
+}
+
+extension ServiceContext {
+    /// Creates a publisher and registers two readiness conditions: it is connected, and the topology for `exchanges`
+    /// exists, including the queues bound to them. Both are retried without a limit.
+    ///
+    /// - Parameter apps: the apps whose queues must exist.
+    package func publisher(
+        to exchanges: [ExchangeName], apps: [AppID]
+    ) throws(ConfigurationError) -> PublisherAssembly {
+        let publisher = AMQPPublisher(configuration: try amqp(), logger: logger)
+        watch(publisher)
+        let check = try topologyCheck(Topology(apps: apps).subset(consuming: [], publishingTo: exchanges))
+        return PublisherAssembly(publisher: publisher, services: [publisher, check])
+    }
+
+    /// Registers the readiness condition of a publishing connection.
+    private func watch(_ publisher: AMQPPublisher) {
+        let outgoing = ConnectionCondition()
+        readiness.register("broker-out") { outgoing.state(of: publisher.state) }
+    }
+
+    private func topologyCheck(_ topology: Topology) throws(ConfigurationError) -> StartupCheck {
         let configuration = try amqp("check")
-        let check = StartupCheck(
+        return StartupCheck(
             condition: "topology", readiness: readiness, logger: logger,
             waiting: "the topology has not been checked yet"
         ) { [logger] in
@@ -59,9 +93,6 @@ extension ServiceContext {
             }
             return problems.first.map { "\($0)\(problems.count > 1 ? " (and \(problems.count - 1) more)" : "")" }
         }
-        return BusAssembly(
-            publisher: publisher, consumer: consumer, bus: AMQPBus(publisher: publisher, consumer: consumer),
-            services: [publisher, consumer, check])
     }
 }
 

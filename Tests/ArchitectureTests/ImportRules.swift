@@ -48,6 +48,10 @@ enum ImportRules {
         "Feedback": [
             "FeedbackStore", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
         ],
+        "EventsAPI": [
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+            "PushProtocol",
+        ],
         "Pushctl": [
             "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
             "DecisionLog", "Providers", "PushSending", "TokenEncryption",
@@ -57,7 +61,8 @@ enum ImportRules {
     ]
 
     static let services: Set<String> = [
-        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "Pushctl",
+        "ProviderSimulator",
     ]
 
     /// The folders of a service's modules, if it has several.
@@ -90,20 +95,21 @@ enum ImportRules {
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
             "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
-            "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+            "FCMSender", "Feedback", "EventsAPI", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
             "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
             "AMQP", "Postgres", "Messaging", "PushSending", "SenderService", "ServiceConnections", "ServiceKit",
-            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
+            "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
-        "Hummingbird": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "ProviderSimulator"],
-        "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "ProviderSimulator"],
+        "Hummingbird": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
+        "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
         "Crypto": ["PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "Pushctl", "ProviderSimulator"],
         "CryptoExtras": ["ProviderSimulator"],

@@ -13,4 +13,12 @@ import Testing
         let numbers = files.compactMap { Int($0.split(separator: "/").last?.prefix(4) ?? "") }
         #expect(Int(required) == numbers.max())
     }
+
+    @Test func `events-api requires the newest migration with rights for it`() throws {
+        let text = try Sources.text(of: "Services/EventsAPI/EventsAPIApp.swift")
+        let required = try #require(text.firstMatch(of: /schema: "rules", migration: (\d+)\)/)).1
+        let files = Sources.files(below: "Services/Rules/Storage/Migrations", extension: "sql")
+        let granting = try files.filter { try Sources.text(of: $0).contains("heliograph_events_api") }
+        #expect(Int(required) == granting.compactMap { Int($0.split(separator: "/").last?.prefix(4) ?? "") }.max())
+    }
 }

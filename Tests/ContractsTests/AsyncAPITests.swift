@@ -82,7 +82,7 @@ import TestSupport
     }
 
     @Test(arguments: [
-        ("upstream", ["send events"]),
+        ("upstream", ["send events"]), ("events-api", ["send events"]),
         (
             "rules",
             [
@@ -104,8 +104,7 @@ import TestSupport
         let found = operations(of: document)
         for operation in expected { #expect(found.contains("\(user) \(operation)"), "\(user) \(operation)") }
         let own = found.filter { $0.hasPrefix("\(user) ") }
-        #expect(!own.contains { $0.hasPrefix("\(user) receive") && user == "upstream" })
-        let limits = ["upstream": 1, "feedback": 1 + 1 + 1 + 6 + 2]
+        let limits = ["upstream": 1, "events-api": 1, "feedback": 1 + 1 + 1 + 6 + 2]
         if let limit = limits[user] { #expect(own.count == limit, "\(own)") }
     }
 
@@ -113,8 +112,8 @@ import TestSupport
         func messages(_ channel: String) -> Set<String> {
             Set(document["channels"]?[channel]?["messages"]?.object?.keys.map(\.self) ?? [])
         }
-        #expect(messages("rules-events-app") == ["domain-event.v1"])
-        #expect(messages("rules-events") == ["domain-event.v1"])
+        #expect(messages("rules-events-app") == ["domain-event.v1", "direct-notification.v1"])
+        #expect(messages("rules-events") == messages("rules-events-app"))
         #expect(messages("token-registry-notifications-bulk") == ["notification.v1"])
         #expect(messages("token-registry-devices") == ["device-command.v1"])
         #expect(messages("token-registry-devices-app-dead") == ["device-command.v1"])
@@ -129,7 +128,8 @@ import TestSupport
         let own = AsyncAPIDocument(release: "1", apps: [app], user: .upstream).json
         #expect(operations(of: own) == ["upstream send events"])
         #expect(own["channels"]?.object?.keys.sorted() == ["events"])
-        #expect(own["components"]?["messages"]?.object?.keys.sorted() == ["domain-event.v1"])
+        let messages = own["components"]?["messages"]?.object?.keys.sorted()
+        #expect(messages == ["direct-notification.v1", "domain-event.v1"])
         #expect(own["channels"]?["events"]?["parameters"]?["app"]?["enum"] == ["family-portal"])
     }
 

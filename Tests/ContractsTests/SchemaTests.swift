@@ -38,9 +38,12 @@ import TestSupport
             case "census-report": _ = try CensusReport.decode(wireBody: body)
             case "campaign-cursor": _ = try CampaignCursor.decode(wireBody: body)
             default:
-                _ = try CloudEvents.decode(
+                let event = try CloudEvents.decode(
                     routingKey: "family-portal.x", contentType: CloudEvents.structuredContentType, headers: [:],
                     body: body)
+                guard contract.name == "direct-notification" else { return true }
+                guard event.type == DirectNotification.eventType else { return false }
+                _ = try DirectNotification(event.data)
             }
             return true
         } catch {
@@ -50,7 +53,7 @@ import TestSupport
 
     @Test func `every message version has golden files, except CloudEvents and the registry's cursor`() throws {
         let contracts = Set(try Self.goldenFiles.map { try Self.golden($0).contract.id })
-        let others: Set = ["domain-event.v1", "delivery-report.v1", "campaign-cursor.v1"]
+        let others: Set = ["domain-event.v1", "direct-notification.v1", "delivery-report.v1", "campaign-cursor.v1"]
         #expect(contracts.union(others) == Set(MessageContract.all.map(\.id)))
         #expect(Self.goldenFiles.count >= 35)
     }
@@ -107,6 +110,37 @@ import TestSupport
         try Self.compare(Self.event, contract)
         let encoded = Self.event.merging(["data_base64": "AAAA"])
         #expect(!SchemaValidator(contract.schema).accepts(encoded) && !Self.reads(encoded, as: contract))
+    }
+
+    @Test(arguments: [
+        """
+        {"users": ["1", 2], "content": {"title": "t", "subtitle": "s", "body": "b", "badge": 1, "sound": "default",
+         "image": "https://e.x/i", "link": "app://x", "category": "c", "thread": "t", "data": {"a": null},
+         "interruptionLevel": "active", "apns": {"headers": {"apns-priority": "5"}, "payload": {"a": 1}},
+         "fcm": {"message": {"android": {}}, "validateOnly": true}},
+         "type": "chat", "lane": "bulk", "at": "2026-03-31T09:00:00Z", "ttl": 60, "collapse": "c", "pushOnly": true}
+        """,
+        """
+        {"group": "team", "roles": ["lead"], "content": {"data": {}}, "silent": true, "expires": "2026-03-31T09:00:00Z"}
+        """,
+        #"{"topic": "photos", "content": {"body": "b"}}"#, #"{"tag": "beta", "content": {"badge": 0}}"#,
+        #"{"everyone": true, "content": {"title": "t"}, "lane": "bulk"}"#,
+    ]) func `the schema of direct notifications accepts what rules read`(data: String) throws {
+        let data = try WireCoding.decode(JSONValue.self, from: Array(data.utf8))
+        var event = Self.event.object ?? [:]
+        event["type"] = .string(DirectNotification.eventType)
+        event["data"] = data
+        let contract = MessageContract.directNotification
+        #expect(SchemaValidator(contract.schema, isClosed: true).problems(of: .object(event)) == [])
+        try Self.compare(.object(event), contract)
+        let additions: [String: JSONValue] = ["users": ["1"], "everyone": true, "roles": ["x"], "silent": true]
+        for (name, value) in additions {
+            event["data"] = data.merging(.object([name: value]))
+            let isValid = SchemaValidator(contract.schema).accepts(.object(event))
+            #expect(isValid == Self.reads(.object(event), as: contract), "with \(name)")
+        }
+        let members = contract.schema["properties"]?["data"]?["properties"]?.object?.keys.map(\.self) ?? []
+        #expect(Set(members) == Set(DirectNotification.members))
     }
 
     @Test func `the schema of campaign cursors accepts what the registry writes`() throws {

@@ -69,10 +69,10 @@ import TestSupport
 
     @Test func `each service has its own broker user`() throws {
         let generated = try generated()
-        for service in ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "topology"] {
+        for service in ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "topology"] {
             #expect(generated[service]?["amqp-url"] == "secrets/amqp-url-\(service)")
         }
-        for service in ["rules", "token-registry", "feedback"] {
+        for service in ["rules", "token-registry", "feedback", "events-api"] {
             #expect(generated[service]?["database-url"] == "secrets/database-url-\(service)")
         }
     }

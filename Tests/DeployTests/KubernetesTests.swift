@@ -119,7 +119,7 @@ import Testing
                 let target = container["ports"]?.items.first { $0["name"]?.text == port["targetPort"]?.text }
                 let number = try #require(target?["containerPort"]?.text, "\(name)")
                 #expect(number == port["port"]?.text, "\(name)")
-                if ["rules", "token-registry", "provider-simulator"].contains(name) {
+                if ["rules", "token-registry", "events-api", "provider-simulator"].contains(name) {
                     #expect(listening.contains(number), "\(name): \(number)")
                 }
             }

@@ -44,8 +44,8 @@ import TestSupport
             environment: ["PATH": "\(tools.path):/usr/bin:/bin"])
         #expect(await script.exit() == 0, "\(script.errors)")
         let said = try String(contentsOfFile: calls, encoding: .utf8)
-        #expect(said.matches(of: #/postgresql:\/\/postgres@postgres:5432\/heliograph/#).count == 3)
-        for name in ["administrator", "rules", "token-registry", "feedback"] {
+        #expect(said.matches(of: #/postgresql:\/\/postgres@postgres:5432\/heliograph/#).count == 4)
+        for name in ["administrator", "rules", "token-registry", "feedback", "events-api"] {
             let password = try String(contentsOfFile: "\(credentials.folder.path)/database-\(name)", encoding: .utf8)
             #expect(!said.contains(password.trimmingCharacters(in: .whitespacesAndNewlines)), "\(name)")
         }

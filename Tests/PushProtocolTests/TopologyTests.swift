@@ -150,7 +150,7 @@ import Testing
 
     @Test func `a stage may publish retries and dead letters only under its own queues' names`() throws {
         let guarded = RetryLevel.allCases.map { ExchangeName.retry($0) } + [.dead]
-        for role in BusRole.allCases where ![.topology, .deadLetters, .upstream].contains(role) {
+        for role in BusRole.allCases where ![.topology, .deadLetters, .upstream, .eventsAPI].contains(role) {
             let read = try Regex(role.permissions.read)
             for exchange in guarded {
                 let topics = role.topicPermissions.filter { $0.exchange == exchange }
@@ -173,6 +173,7 @@ import Testing
             .feedback: { [.feedbackOutcomes, .feedbackErasures].contains($0) },
             .deadLetters: { _ in false },
             .upstream: { _ in false },
+            .eventsAPI: { _ in false },
         ]
         for (role, expected) in readers {
             let pattern = try Regex(role.permissions.read)

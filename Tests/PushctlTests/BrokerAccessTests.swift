@@ -72,6 +72,8 @@ import TestSupport
                     ],
                     "census": ["feedback"],
                 ]),
+            // It publishes for every app, whose id is the first word of a key.
+            "events-api": Rights(write: ["events": keys.filter { $0.contains(".") }]),
             // Replays go through `return`, which reaches every queue.
             "dead-letters": Rights(
                 write: ["dead": keys, "return": keys], read: Set(WorkQueue.all(apps: apps).map(\.deadName))),

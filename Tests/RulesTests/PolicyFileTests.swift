@@ -73,7 +73,7 @@ import Testing
 
     @Test func `a file without policies has the defaults`() throws {
         let ruleSet = try parse(ruleFile())
-        #expect(ruleSet.defaults == AppDefaults())
+        #expect(ruleSet.defaults == AppDefaults.standard)
         #expect(ruleSet.rules.map(\.policy) == [Rule.Policy()])
     }
 

@@ -24,13 +24,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def free_port_base() -> int:
-    """Returns the first of 21 consecutive free ports."""
+    """Returns the first of 23 consecutive free ports."""
 
     def free(port: int) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", port)) != 0
 
-    return next(base for base in range(23000, 29000, 25) if all(free(base + offset) for offset in range(21)))
+    return next(base for base in range(23000, 29000, 25) if all(free(base + offset) for offset in range(23)))
 
 
 def demo_is_finished(stack) -> bool:

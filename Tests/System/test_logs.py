@@ -7,7 +7,7 @@ import uuid
 from local_stack import eventually
 
 KEY = "family-portal.chat.message.created"
-SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "provider-simulator")
+SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator")
 
 
 def event(text: str, **changes) -> bytes:

@@ -1,4 +1,4 @@
-"""Compares openapi.yaml of the registry and rules with the services. Schemathesis generates valid and invalid requests
+"""Compares openapi.yaml of the registry, rules and events-api with the services. Schemathesis generates valid and invalid requests
 and checks every response against the description.
 """
 
@@ -51,6 +51,17 @@ def test_every_response_of_rules_matches_its_description(stack):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
     assert operations == 13 and requests > 300
+
+
+def test_every_response_of_events_api_matches_its_description(stack):
+    key = subprocess.run(
+        [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "schemathesis", "--app", "family-portal",
+         "--may", "publish-events", "--may", "send-notifications"],
+        env={**stack.environment, **stack.env}, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+    done = schemathesis(stack, f"{stack.env['EVENTS_API_URL']}/openapi.yaml", "--max-examples", "25", key=key)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    operations, requests = counts(done)
+    assert operations == 3 and requests > 90
 
 
 def test_probes_and_metrics_match_their_description(stack):

@@ -33,6 +33,7 @@ def test_every_rule_set_is_accepted(file):
     lambda file: next(iter(file["rules"].values()))["policy"].update({"hold-for": "a while"}),
     lambda file: next(iter(file["rules"].values())).update(to={"group": "g", "users": "u"}),
     lambda file: file.update(groups=[{"event": "e", "group": "g"}]),
+    lambda file: file["rules"].update({"direct": next(iter(file["rules"].values()))}),
 ])
 def test_a_mistake_is_rejected(change):
     file = copy.deepcopy(yaml.safe_load((RULES / "RuleSets" / "family-portal.yaml").read_text()))

@@ -7,7 +7,7 @@ import TestSupport
 
 /// No other service's database role reads or writes the registry's tables.
 @Suite(.timeLimit(.minutes(2))) struct OtherRolesTests {
-    @Test(arguments: ["heliograph_rules", "heliograph_feedback"])
+    @Test(arguments: ["heliograph_rules", "heliograph_feedback", "heliograph_events_api"])
     func `no other service's role has access to the registry's tables`(role: String) async throws {
         try await TestDatabase.withDatabase { configuration in
             for schema in [TestSchema.registry, .rules, .feedback] { try await schema.make(in: configuration) }

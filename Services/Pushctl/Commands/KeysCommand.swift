@@ -6,9 +6,10 @@ import PushProtocol
 /// `pushctl keys …`: the API keys of the operator APIs.
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "Manage API keys of the operator APIs of the registry and of rules.",
+        commandName: "keys", abstract: "Manage API keys of the registry, of rules and of events-api.",
         discussion: """
-            Needs DATABASE_URL of the schema's owner. Each service has its own keys and operations:
+            Needs DATABASE_URL of the schema's owner. Each service has its own keys and operations. Keys of rules are
+            valid for events-api too:
 
             registry  \(APIKeyService.registry.operations.map(\.rawValue).joined(separator: ", "))
             rules     \(APIKeyService.rules.operations.map(\.rawValue).joined(separator: ", "))

@@ -1,8 +1,6 @@
-import AMQP
 import ArgumentParser
 import Foundation
 import PushProtocol
-import ServiceKit
 
 /// `pushctl publish`: publishes an event like an upstream service.
 struct PublishCommand: AsyncParsableCommand {
@@ -15,28 +13,8 @@ struct PublishCommand: AsyncParsableCommand {
     @OptionGroup var apps: AppsOption
 
     func run() async throws {
-        guard let id = AppID(rawValue: app), try apps.load()[id] != nil else {
-            throw CommandError("no app “\(app)” is in the apps file")
-        }
-        let body = try Self.read(file)
-        let event: DomainEvent
-        do {
-            event = try CloudEvents.decode(
-                routingKey: "\(app).event", contentType: CloudEvents.structuredContentType, headers: [:], body: body)
-        } catch {
-            throw CommandError("\(file == "-" ? "standard input" : file): \(error)")
-        }
-        let message = AMQPMessage(
-            exchange: ExchangeName.events.name, routingKey: "\(event.app).\(event.type)",
-            properties: AMQPProperties(
-                contentType: CloudEvents.structuredContentType, messageID: event.id, type: event.type),
-            body: body)
-        switch try await withBroker({ try await $0.publish(message) }) {
-        case .confirmed: print("published \(event.type) \(event.id) as \(message.routingKey)")
-        case .nacked: throw CommandError("the broker rejected the event: its queue is full; try again later")
-        case .returned(_, let text):
-            throw CommandError("no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply")
-        }
+        let app = try apps.app(named: app)
+        try await UpstreamEvent(try Self.read(file), app: app, name: Self.name(file)).publish()
     }
 
     /// Reads a file, or standard input for `-`.
@@ -47,4 +25,7 @@ struct PublishCommand: AsyncParsableCommand {
         }
         return Array(data)
     }
+
+    /// The name of a file in errors.
+    static func name(_ file: String) -> String { file == "-" ? "standard input" : file }
 }

@@ -12,7 +12,7 @@ enum APIKeyService: String, CaseIterable, Sendable {
     var operations: [APIKey.Operation] {
         switch self {
         case .registry: [.readDevices, .registerDevices, .deactivateDevices, .eraseUsers, .readCounts]
-        case .rules: [.readEvents, .readCounts]
+        case .rules: [.readEvents, .readCounts, .publishEvents, .sendNotifications]
         }
     }
 }

@@ -60,7 +60,7 @@ struct InboxRoutes: Sendable {
     }
 
     private func json(_ item: InboxItem) -> JSONValue {
-        item.json(type: currentRules.ruleSets.ruleSets[item.rendered.app]?.rule(named: item.rendered.rule)?.policy.type)
+        item.json(type: currentRules.ruleSets[item.rendered.app]?.rule(named: item.rendered.rule)?.policy.type)
     }
 
     private func id(_ context: BasicRequestContext) throws(APIError) -> UUID {

@@ -42,7 +42,7 @@ struct PreferenceRoutes: Sendable {
     }
 
     private func defaults(of caller: Caller) -> AppDefaults {
-        currentRules.ruleSets.ruleSets[caller.app]?.defaults ?? .standard
+        currentRules.ruleSets[caller.app]?.defaults ?? .standard
     }
 }
 

@@ -38,12 +38,7 @@ struct RulesAPI: Sendable {
         OperatorRoutes(
             explanations: ExplanationStore(operators), counts: CountStore(operators), keys: keys, now: now
         ).add(to: router)
-        router.get("openapi.yaml") { _, _ in
-            Response(
-                // RFC 9512.
-                status: .ok, headers: [.contentType: "application/yaml"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_yaml)))
-        }
+        router.addDescription(PackageResources.openapi_yaml)
         return router
     }
 }

@@ -96,7 +96,7 @@ final class StreamRoutes: Sendable {
 
     private func event(_ news: InboxFeedStore.Item) -> String {
         let rendered = news.item.rendered
-        let type = currentRules.ruleSets.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
+        let type = currentRules.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
         // JSON has no raw newline, and a decoded value always encodes.
         let data = String(decoding: (try? WireCoding.encode(news.item.json(type: type))) ?? [], as: UTF8.self)
         return "event: item\nid: \(news.place.text)\ndata: \(data)\n\n"

@@ -10,11 +10,22 @@ enum DryRunFiles {
 
     /// The rules of a folder, or of one file.
     static func ruleSets(_ path: String) throws(RuleFileError) -> RuleSets {
+        if isFolder(path) { return try RuleDirectory.load(path) }
+        let (text, file) = try text(path)
+        return RuleSets([try RuleFile.parse(text, file: file)])
+    }
+
+    /// The text and the name of an app's rule file. `path` is the file, or a folder with it.
+    static func ruleFile(_ path: String, app: AppID) throws(RuleFileError) -> (text: String, file: String) {
+        try text(isFolder(path) ? "\(path)/\(app).yaml" : path)
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
         var isFolder: ObjCBool = false
-        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
-            return try RuleDirectory.load(path)
-        }
-        let file = String(path.split(separator: "/").last ?? "")
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+    }
+
+    private static func text(_ path: String) throws(RuleFileError) -> (text: String, file: String) {
         guard let data = FileManager.default.contents(atPath: path), let text = String(validating: data, as: UTF8.self)
         else {
             throw RuleFileError(problems: [
@@ -22,7 +33,7 @@ enum DryRunFiles {
                     file: path, line: 1, key: "", problem: "there is no such file or folder, or it is not UTF-8")
             ])
         }
-        return RuleSets([try RuleFile.parse(text, file: file)])
+        return (text, String(path.split(separator: "/").last ?? ""))
     }
 
     /// An event and its time.

@@ -218,7 +218,7 @@ extension Reason {
         let code =
             switch error.problem {
             case .missing: "missing-field"
-            case .null, .unsuitable: "invalid-field"
+            case .null, .unsuitable, .refused: "invalid-field"
             }
         return Reason(code: code, detail: "\(error)")
     }

@@ -81,7 +81,7 @@ struct FanOutStore: Sendable {
                 return .advanced
             }
             // A rule that is missing from the rule set, or cannot be evaluated, ends the fan-out as `rule-gone`.
-            guard let set = ruleSets.ruleSets[largeAudience.event.app],
+            guard let set = ruleSets[largeAudience.event.app],
                 let draft = try? set.evaluate(
                     largeAudience.event, by: largeAudience.rule, arrivedAt: largeAudience.arrivedAt)
             else {

@@ -169,7 +169,7 @@ final class InboxFeed: Service {
     }
 
     private func isShown(_ item: InboxItem, to person: Person, now: Timestamp) -> Bool {
-        guard let set = currentRules.ruleSets.ruleSets[item.rendered.app] else { return true }
+        guard let set = currentRules.ruleSets[item.rendered.app] else { return true }
         let input = DecisionInput(
             policy: set.rule(named: item.rendered.rule)?.policy ?? .standard, isUserVisible: true,
             mutes: item.rendered.mutes, thread: item.rendered.content.thread, expiresAt: item.rendered.expiresAt,

@@ -48,7 +48,7 @@ struct PushRevoker: Service {
         var done: [PreferenceChangeStore.Change] = []
         for change in changes {
             let unwanted = revoked.missing(
-                of: change.unwanted(in: ruleSets.ruleSets[change.person.app], now: now))
+                of: change.unwanted(in: ruleSets[change.person.app], now: now))
             let result = try await unwanted.isEmpty ? .confirmed : publish(unwanted, of: change, at: now)
             switch result {
             case .confirmed: done.append(change)

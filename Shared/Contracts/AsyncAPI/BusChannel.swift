@@ -33,8 +33,9 @@ struct BusChannel {
         return [
             BusChannel(
                 id: "events", exchange: .events, address: "{app}.{eventType}", parameters: ["eventType": []],
-                messages: ["domain-event.v1"], samples: ["\(app).thing.happened", "\(otherApp).thing.happened"],
-                about: "Domain events of upstream services."),
+                messages: ["domain-event.v1", "direct-notification.v1"],
+                samples: ["\(app).thing.happened", "\(otherApp).thing.happened"],
+                about: "Domain events of upstream services, and notifications that they word themselves."),
             BusChannel(
                 id: "notifications", exchange: .notifications, address: "{lane}.{app}", parameters: ["lane": lanes],
                 messages: ["notification.v1"], samples: lanes.flatMap { ["\($0).\(app)", "\($0).\(otherApp)"] },

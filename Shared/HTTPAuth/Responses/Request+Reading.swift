@@ -28,6 +28,11 @@ extension Request {
     /// - Parameter other: another media type accepted as JSON.
     package func json(upTo limit: Int, or other: String? = nil) async throws(APIError) -> [UInt8] {
         try checkIsJSON(or: other)
+        return try await bytes(upTo: limit)
+    }
+
+    /// Returns the body, of at most `limit` bytes.
+    package func bytes(upTo limit: Int) async throws(APIError) -> [UInt8] {
         do {
             return Array(try await body.collect(upTo: limit).readableBytesView)
         } catch is NIOTooManyBytesError {

@@ -17,6 +17,9 @@ package struct JSONObjectReader {
     /// The member's value; `nil` where it is absent or `null`.
     package subscript(name: String) -> JSONValue? { members[name].flatMap { $0 == .null ? Optional.none : $0 } }
 
+    /// The dotted path of a member, for errors.
+    package func path(_ name: String) -> String { prefix + name }
+
     package func required(_ name: String) throws(WireError) -> JSONValue {
         guard let value = members[name], value != .null else { throw .missing(path: prefix + name) }
         return value

@@ -63,6 +63,10 @@ package struct APIKey: Hashable, Sendable {
         case readCounts = "counts:read"
         /// Read decisions about users and their reasons.
         case readEvents = "events:read"
+        /// Publish an app's events over HTTP.
+        case publishEvents = "publish-events"
+        /// Send notifications whose text the caller words.
+        case sendNotifications = "send-notifications"
     }
 }
 

@@ -7,6 +7,8 @@ package enum BusRole: String, Sendable, CaseIterable {
     case apnsSender = "apns-sender"
     case fcmSender = "fcm-sender"
     case feedback
+    /// Publishes the events of all apps that arrive over HTTP. It checks each caller's app.
+    case eventsAPI = "events-api"
     /// `pushctl dead`: reads dead-letter queues, returns messages to them, and replays messages through `return`.
     case deadLetters = "dead-letters"
     /// An upstream service. Its topic permission restricts it to its app's routing keys. It publishes events only: a
@@ -50,12 +52,13 @@ extension BusRole {
         case .rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback: stagePermissions
         case .deadLetters:
             BusPermissions(configure: "^$", write: "^(dead|return)$", read: Topology.deadLetters.pattern)
-        case .upstream: BusPermissions(configure: "^$", write: "^events$", read: "^$")
+        case .upstream, .eventsAPI: BusPermissions(configure: "^$", write: "^events$", read: "^$")
         }
     }
 
     /// One entry for each topic exchange that the role may write to; empty for roles that may use any key.
     package var topicPermissions: [TopicPermission] {
+        if self == .eventsAPI { return [TopicPermission(exchange: .events, write: #"^\#(Self.app)\."#)] }
         guard let queues = queuePattern else { return [] }
         let retries = RetryLevel.allCases.map { ExchangeName.retry($0) }
         return outputs.map { TopicPermission(exchange: $0.exchange, write: "^\($0.keys)$") }
@@ -79,7 +82,7 @@ extension BusRole {
     /// consumes these queues, and publishes retries and dead letters under their names.
     private var queuePattern: String? {
         switch self {
-        case .topology, .deadLetters, .upstream: nil
+        case .topology, .deadLetters, .upstream, .eventsAPI: nil
         case .rules: #"rules\.(events|events\.app\.\#(Self.app)|outcomes|erasures|census)"#
         case .tokenRegistry:
             #"token-registry\.(campaigns|(devices|notifications\.\#(Self.lane))(\.app\.\#(Self.app))?)"#
@@ -92,7 +95,7 @@ extension BusRole {
     private var streams: [StreamName] {
         switch self {
         case .apnsSender, .fcmSender: [.senderRevocations]
-        case .topology, .rules, .tokenRegistry, .feedback, .deadLetters, .upstream: []
+        case .topology, .rules, .tokenRegistry, .feedback, .deadLetters, .upstream, .eventsAPI: []
         }
     }
 
@@ -105,7 +108,7 @@ extension BusRole {
     /// The results of the stage's work.
     private var results: [(exchange: ExchangeName, keys: String)] {
         switch self {
-        case .topology, .deadLetters, .upstream: []
+        case .topology, .deadLetters, .upstream, .eventsAPI: []
         case .rules: [(.notifications, #"(\#(Self.lane)|event\.reported|revoked)\.\#(Self.app)"#)]
         case .tokenRegistry:
             [

@@ -49,8 +49,10 @@ struct ProductTranscript {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// The types of the file. The built-in type is the same in all files.
     private static func types(_ rules: RuleSet) -> [String] {
-        rules.defaults.types.sorted { $0.key < $1.key }.map { name, type in
+        let types = rules.defaults.types.filter { $1 != AppDefaults.standard.types[$0] }
+        return types.sorted { $0.key < $1.key }.map { name, type in
             "type \(name): \(type.about), \(type.isOn ? "on" : "off")\(type.isCritical ? ", critical" : "")"
         }
     }

@@ -11,7 +11,7 @@ verdict.json. Each figure is one invariant: its value is the number of violation
     deploy/local/bench chaos --mutant NAME                a planted bug, which the run must find
     deploy/local/bench chaos --mutants                    lists the planted bugs
 """
-# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api
 
 import argparse
 import dataclasses

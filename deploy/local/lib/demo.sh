@@ -66,6 +66,7 @@ print_addresses() {
   note "phones         http://127.0.0.1:$SIMULATOR_CONTROL_PORT/"
   note "request log    http://127.0.0.1:$SIMULATOR_CONTROL_PORT/apns/requests"
   note "registry       POST http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register"
+  note "events         POST http://127.0.0.1:$EVENTS_API_PORT/v1/events"
   note "metrics        http://127.0.0.1:$(admin_port rules)/metrics   (rules; each service has its own port)"
   note "logs           $STATE/log/"
   note "join in        . $STATE/env    then see Your first event in README.md"

@@ -19,7 +19,7 @@ import broker_cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
-SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "provider-simulator"]
+SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator"]
 
 
 class Stack:
@@ -68,6 +68,8 @@ class Stack:
     def admin_port(self, service: str) -> int:
         """The port of a service's /metrics and /health."""
         base = int((self.state / "run" / "port-base").read_text())
+        if service == "events-api":
+            return base + 22
         return base + 10 + ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"].index(service)
 
     # HTTP

@@ -1,4 +1,4 @@
-# The five services and the simulator as processes of one stack. Sourced last.
+# The six services and the simulator as processes of one stack. Sourced last.
 
 # Creates the files that a stack needs before it starts: certificates, keys, the apps file.
 prepare_credentials() {
@@ -74,7 +74,7 @@ create_database() {
 # Creates one login per service, a member of the group role that the migrations created.
 create_database_logins() {
   local service
-  for service in rules token-registry feedback; do
+  for service in rules token-registry feedback events-api; do
     administer_database heliograph "DO \$\$ BEGIN
       CREATE ROLE \"$service\" LOGIN IN ROLE heliograph_${service//-/_};
       EXCEPTION WHEN duplicate_object THEN NULL; END \$\$" \
@@ -106,7 +106,7 @@ service_environment() {
     || echo "AMQP_URL_FILE=$(broker_url "$service" "$(secret "broker-$service")" | through_proxy "$service" \
       | private_file "amqp-url-$service")"
   case $service in
-    rules | token-registry | feedback)
+    rules | token-registry | feedback | events-api)
       echo "DATABASE_URL_FILE=$(database_url "$service" "$(secret "database-$service")" | through_proxy "$service" \
         | private_file "database-url-$service")" ;;
   esac
@@ -124,6 +124,10 @@ service_environment() {
       # No limits per user: tests and benches send as fast as they can for few users.
       echo "REGISTRY_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}"
       echo "REGISTRY_USER_CHANGES=${LOCAL_USER_CHANGES:-0}" ;;
+    events-api)
+      echo "EVENTS_API_HOST=127.0.0.1"
+      echo "EVENTS_API_PORT=$EVENTS_API_PORT"
+      echo "EVENTS_API_KEY_EVENTS=${LOCAL_KEY_EVENTS:-0}" ;;
     feedback)
       # Short, for experiments: a spike below the guard's minimum is not detected in this time.
       echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;
@@ -194,6 +198,7 @@ export AMQP_NODE_URLS='$(node_urls administrator "$(secret broker-administrator)
 export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)")'
 export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
 export RULES_URL='http://127.0.0.1:$RULES_PORT'
+export EVENTS_API_URL='http://127.0.0.1:$EVENTS_API_PORT'
 export FEEDBACK_URL='http://127.0.0.1:$(admin_port feedback)'
 export SIMULATOR_URL='http://127.0.0.1:$SIMULATOR_CONTROL_PORT'
 export APNS_URL='https://localhost:$SIMULATOR_APNS_PORT'
@@ -228,6 +233,7 @@ need_free_ports() {
   fi
   is_running token-registry || need_free_port "$REGISTRY_PORT" "the token registry"
   is_running rules || need_free_port "$RULES_PORT" "rules"
+  is_running events-api || need_free_port "$EVENTS_API_PORT" "events-api"
   for service in "${SERVICES[@]}"; do
     is_running "$service" || need_free_port "$(admin_port "$service")" "$service's health and metrics"
   done
@@ -264,7 +270,7 @@ start_stack() {
   migrate
   create_database_logins
   write_env
-  say "Starting the simulator and the five services"
+  say "Starting the simulator and the six services"
   start_service provider-simulator
   wait_until 20 "the simulator's certificate" test -s "$STATE/credentials/simulator-ca.pem" || await_ready provider-simulator
   local service

@@ -1,4 +1,4 @@
-import PushProtocol
+package import PushProtocol
 
 /// One event type of a rule file, described by examples of its data.
 ///
@@ -36,11 +36,19 @@ struct EventShape {
 }
 
 extension RuleFileReader {
+    /// The examples of each event type that the file lists.
+    package var examples: [String: [JSONValue]] { catalog.mapValues(\.examples) }
+
     /// Reads `events`: the event types of the app.
     func events(_ field: Field) -> [String: EventShape]? {
         guard let members = members(field) else { return nil }
         var shapes: [String: EventShape] = [:]
-        for (type, value) in members { shapes[type] = event(value) }
+        for (type, value) in members {
+            if type == DirectNotification.eventType {
+                report(value, "the event is reserved for direct notifications, which built-in rules handle; remove it")
+            }
+            shapes[type] = event(value)
+        }
         return shapes
     }
 

@@ -1,4 +1,5 @@
 package import Foundation
+package import PushProtocol
 
 /// The folder of rule files, one file for each app.
 package enum RuleDirectory {
@@ -6,7 +7,11 @@ package enum RuleDirectory {
     static let maximumFileSize = 4 * 1024 * 1024
 
     /// Reads all files of a folder, or throws all errors of all files. Ignores hidden files.
-    package static func load(_ directory: String) throws(RuleFileError) -> RuleSets {
+    ///
+    /// - Parameter apps: the configured apps. They take direct notifications also without a rule file.
+    package static func load(
+        _ directory: String, apps: some Sequence<AppID> = []
+    ) throws(RuleFileError) -> RuleSets {
         guard let names = names(in: directory) else { throw refusal(directory, "the folder cannot be read") }
         guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
         var problems: [RuleProblem] = []
@@ -19,7 +24,7 @@ package enum RuleDirectory {
             }
         }
         guard problems.isEmpty else { throw RuleFileError(problems: problems) }
-        return RuleSets(ruleSets)
+        return RuleSets(ruleSets, apps: apps)
     }
 
     /// Returns the bytes of every file, for detecting changes; `nil` if the folder cannot be read.

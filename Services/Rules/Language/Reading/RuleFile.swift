@@ -90,6 +90,10 @@ extension RuleFileReader {
                 report(value, "a rule's name has only letters, digits, “_” and “-”")
                 return nil
             }
+            guard DirectRule(rawValue: name) == nil else {
+                report(value, "“\(name)” is the name of a built-in rule for direct notifications; rename the rule")
+                return nil
+            }
             return rule(value, name: name, catalog: catalog, defaults: defaults)
         }
     }

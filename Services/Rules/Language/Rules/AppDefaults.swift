@@ -7,7 +7,7 @@ package struct AppDefaults: Hashable, Sendable {
     package var caps: [String: Cap] = [:]
 
     /// The defaults of an app without a rule file.
-    package static let standard = AppDefaults()
+    package static let standard = AppDefaults().withDirectType
 }
 
 extension Rule.Policy {

@@ -23,11 +23,13 @@ package struct RenderError: Error, Hashable, Sendable {
         case null(path: String)
         /// The event's value at the path is not `expected`.
         case unsuitable(path: String, expected: String)
+        /// The data of a direct notification is refused at the path.
+        case refused(path: String, problem: String)
 
         /// The dotted path in the event's data.
         package var path: String {
             switch self {
-            case .missing(let path), .null(let path), .unsuitable(let path, _): path
+            case .missing(let path), .null(let path), .unsuitable(let path, _), .refused(let path, _): path
             }
         }
     }
@@ -44,6 +46,7 @@ extension RenderError.Problem: CustomStringConvertible {
         case .missing(let path): "\(path) is missing from the event"
         case .null(let path): "\(path) is null in the event"
         case .unsuitable(let path, let expected): "\(path) is not \(expected)"
+        case .refused(let path, let problem): "\(path) is refused: \(problem)"
         }
     }
 }

@@ -8,8 +8,9 @@ package struct RuleSet: Sendable {
     package let version: UUID
     /// The event types of the app, including types without a rule.
     package let events: Set<String>
-    /// The settings for all rules.
+    /// The settings for all rules. Its types include that of direct notifications.
     package let defaults: AppDefaults
+    /// The rules of the file, in its order.
     package let rules: [Rule]
     /// How events report presence, reads and completed items.
     package let signals: [SignalSource]
@@ -18,6 +19,8 @@ package struct RuleSet: Sendable {
     /// The rules by event type, in the order of the file.
     private let rulesByEvent: [String: (rules: [Rule], index: RuleIndex)]
     private let positions: [String: Int]
+    /// The built-in rules for direct notifications, by name.
+    let directRules: [String: Rule]
 
     package init(
         app: AppID, version: UUID, events: Set<String>, defaults: AppDefaults = AppDefaults(), rules: [Rule],
@@ -26,7 +29,8 @@ package struct RuleSet: Sendable {
         self.app = app
         self.version = version
         self.events = events
-        self.defaults = defaults
+        self.defaults = defaults.withDirectType
+        directRules = DirectRule.rules(self.defaults)
         self.rules = rules
         self.signals = signals
         self.memberships = memberships
@@ -49,8 +53,8 @@ package struct RuleSet: Sendable {
         return index.candidates(for: event).map { rules[$0] }
     }
 
-    /// Returns the rule with this name; `nil` if the file no longer has it.
-    package func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } }
+    /// Returns the rule with this name; `nil` if the file no longer has it. Built-in rules have a name too.
+    package func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } ?? directRules[name] }
 
     /// Returns the signals of an event.
     package func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {
@@ -73,6 +77,9 @@ package struct RuleSet: Sendable {
     package func evaluate(
         _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0), arrivedAt arrival: Timestamp? = nil
     ) throws(RenderError) -> [NotificationDraft] {
+        if event.type == DirectNotification.eventType {
+            return [try directDraft(event, arrivedAt: arrival ?? now)]
+        }
         var drafts: [NotificationDraft] = []
         let scope = scope(of: event, now: now)
         for rule in rules(for: event) {
@@ -92,6 +99,7 @@ package struct RuleSet: Sendable {
     package func evaluate(
         _ event: DomainEvent, by name: String, arrivedAt arrival: Timestamp
     ) throws(PlacedProblem) -> NotificationDraft? {
+        if event.type == DirectNotification.eventType { return try directDraft(event, by: name, arrivedAt: arrival) }
         guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
             return nil
         }
@@ -106,14 +114,19 @@ package struct RuleSet: Sendable {
     }
 }
 
+extension DomainEvent {
+    /// The id of one thing of a kind, such as the text or the campaign, that a rule makes of the event.
+    func derivedID(_ kind: String, rule: String) -> UUID {
+        DerivedID.uuid5(DerivedID.namespace, [kind, source, id, "\(app)/\(rule)"])
+    }
+}
+
 extension Rule {
     /// Renders the rule for one event and finds its recipients.
     fileprivate func draft(
         _ event: DomainEvent, _ scope: Scope, _ defaults: AppDefaults, arrivedAt arrival: Timestamp
     ) throws(PlacedProblem) -> NotificationDraft {
-        func id(_ kind: String) -> UUID {
-            DerivedID.uuid5(DerivedID.namespace, [kind, event.source, event.id, "\(event.app)/\(name)"])
-        }
+        func id(_ kind: String) -> UUID { event.derivedID(kind, rule: name) }
         var draft = NotificationDraft(
             rendered: RenderedNotification(
                 id: id("saying"), app: event.app, rule: name, lane: audience == nil ? how.lane : .bulk,

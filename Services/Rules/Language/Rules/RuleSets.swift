@@ -2,18 +2,27 @@ package import PushProtocol
 
 /// The rule sets in force, one for each app.
 package struct RuleSets: Sendable {
+    /// The rule sets of rule files.
     package let ruleSets: [AppID: RuleSet]
+    /// The rule sets of configured apps without a rule file: only direct notifications.
+    private let builtIn: [AppID: RuleSet]
 
-    package init(_ ruleSets: [RuleSet]) {
+    /// - Parameter apps: the configured apps. They take direct notifications also without a rule file.
+    package init(_ ruleSets: [RuleSet], apps: some Sequence<AppID> = []) {
         self.ruleSets = Dictionary(ruleSets.map { ($0.app, $0) }) { first, _ in first }
+        builtIn = Dictionary(apps.map { ($0, RuleSet.builtIn(for: $0)) }) { first, _ in first }
     }
+
+    /// The rules in force for an app; `nil` if it has no rule file and is not configured.
+    package subscript(app: AppID) -> RuleSet? { ruleSets[app] ?? builtIn[app] }
 
     /// Evaluates an event by the rules of its app.
     ///
     /// - Parameter arrival: the time at which the lifetime of the notifications begins.
     package func evaluate(_ event: DomainEvent, now: Timestamp, arrivedAt arrival: Timestamp) -> Evaluation {
-        guard let ruleSet = ruleSets[event.app] else { return .unknownApp }
-        guard ruleSet.events.contains(event.type) else { return .unknownType }
+        let isDirect = event.type == DirectNotification.eventType
+        guard let ruleSet = isDirect ? self[event.app] : ruleSets[event.app] else { return .unknownApp }
+        guard isDirect || ruleSet.events.contains(event.type) else { return .unknownType }
         if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
         do {
             return .notify(
@@ -26,7 +35,7 @@ package struct RuleSets: Sendable {
 
     /// Returns the rule of a notification and the rule's set; `nil` if the app no longer has the rule.
     package func rule(of rendered: RenderedNotification) -> (rule: Rule, set: RuleSet)? {
-        guard let set = ruleSets[rendered.app], let rule = set.rule(named: rendered.rule) else { return nil }
+        guard let set = self[rendered.app], let rule = set.rule(named: rendered.rule) else { return nil }
         return (rule, set)
     }
 

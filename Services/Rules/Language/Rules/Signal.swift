@@ -89,14 +89,3 @@ package struct SignalSource: Hashable, Sendable {
         }
     }
 }
-
-extension JSONValue {
-    /// The user id in a string or a number; `nil` for other values.
-    package var userID: UserID? {
-        switch self {
-        case .string(let text): UserID(rawValue: text)
-        case .int(let number): UserID(rawValue: String(number))
-        case .null, .bool, .double, .array, .object: nil
-        }
-    }
-}

@@ -40,12 +40,7 @@ enum RegistryAPI {
             registrationCounts: RegistrationCounts(RegistrationCountStore(operators.database))
         ).add(to: router)
         BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
-        router.get("openapi.yaml") { _, _ in
-            Response(
-                // RFC 9512.
-                status: .ok, headers: [.contentType: "application/yaml"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_yaml)))
-        }
+        router.addDescription(PackageResources.openapi_yaml)
         return router
     }
 }

@@ -1,0 +1,78 @@
+import AMQP
+import Messaging
+import PushProtocol
+
+/// Publishes events as persistent and mandatory messages, and waits for the broker's confirms.
+struct EventPublisher: Sendable {
+    /// The number of messages that are published together.
+    static let chunk = 500
+
+    /// The service's name, for the AMQP property `app-id`.
+    let service: String
+    /// The time until an unconfirmed event is reported as such.
+    let deadline: Duration
+    /// Publishes messages and returns the broker's answers in the same order (``AMQPPublisher/publish(_:)``).
+    let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
+
+    /// Publishes events in order.
+    ///
+    /// After the deadline, unsent events are not published. An event that was sent without a confirm may have been
+    /// published; the same source and id make a repeat the same event.
+    ///
+    /// - Returns: for each event nil after its confirm, or the reason for which it is not accepted.
+    func publish(_ events: [IncomingEvent]) async -> [EventRefusal?] {
+        let end = ContinuousClock.now + deadline
+        var results: [EventRefusal?] = []
+        results.reserveCapacity(events.count)
+        while results.count < events.count {
+            let messages = events[results.count...].prefix(Self.chunk).map(message)
+            guard let confirmations = await confirmations(of: messages, until: end) else { break }
+            results += confirmations.map(Self.refusal)
+        }
+        return results + Array(repeating: .unconfirmed, count: events.count - results.count)
+    }
+
+    private func confirmations(
+        of messages: [AMQPMessage], until end: ContinuousClock.Instant
+    ) async -> [AMQPConfirmation]? {
+        let send = send
+        return await withTaskGroup(of: [AMQPConfirmation]?.self) { group in
+            group.addTask { try? await send(messages) }
+            group.addTask {
+                try? await Task.sleep(until: end, clock: .continuous)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            // Cancels the publish: messages that were not sent stay unsent.
+            group.cancelAll()
+            return first
+        }
+    }
+
+    private func message(_ incoming: IncomingEvent) -> AMQPMessage {
+        AMQPMessage(
+            exchange: ExchangeName.events.name, routingKey: incoming.routingKey,
+            properties: AMQPProperties(
+                contentType: CloudEvents.structuredContentType, messageID: incoming.event.id,
+                type: incoming.event.type, appID: service, persistent: true, timestamp: Timestamp.now.seconds,
+                headers: incoming.traceparent.map { [HeaderName.traceparent: .text($0)] } ?? [:]),
+            body: incoming.body)
+    }
+
+    private static func refusal(_ confirmation: AMQPConfirmation) -> EventRefusal? {
+        switch confirmation {
+        case .confirmed: nil
+        case .returned where confirmation.isPermanentRefusal:
+            .tooLarge("the broker refuses the event, because it is larger than its max_message_size")
+        case .nacked: .unavailable("the broker refused the event, because a queue is full; send it again later")
+        case .returned:
+            .unavailable("no queue takes the event: an operator runs pushctl topology apply; send it again later")
+        }
+    }
+}
+
+extension EventRefusal {
+    fileprivate static let unconfirmed = EventRefusal.unavailable(
+        "the broker did not confirm the event in time, it may be published: send it again with the same source and id"
+    )
+}

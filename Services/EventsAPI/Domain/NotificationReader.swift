@@ -1,0 +1,45 @@
+import FoundationEssentials
+import PushProtocol
+
+/// Reads the notification of one request: a ``DirectNotification``, and optionally the id of its event.
+struct NotificationReader: Sendable {
+    /// The source of the events. With the id, it identifies a notification.
+    static let source = "/v1/notifications"
+    private static let id = "id"
+
+    let app: AppID
+    var key: IdempotencyKey?
+    /// The request's W3C `traceparent`.
+    var traceparent: String?
+
+    /// Returns the event that requests the notification. Without an id and a key, its id is random.
+    ///
+    /// - Parameter time: the event's time.
+    func event(_ body: [UInt8], at time: Date) throws(EventRefusal) -> IncomingEvent {
+        var members = try Self.members(body)
+        let id = members.removeValue(forKey: Self.id) ?? .null
+        let data = JSONValue.object(members)
+        do { _ = try DirectNotification(data) } catch { throw Self.refusal(error) }
+        let envelope: JSONValue = [
+            "specversion": "1.0", "id": id == .null ? .string(newID) : id, "source": .string(Self.source),
+            "type": .string(DirectNotification.eventType), "time": .string(RFC3339.string(from: time)), "data": data,
+        ]
+        let text: [UInt8]
+        do { text = try WireCoding.encode(envelope) } catch { throw Self.refusal(error) }
+        return try EventReader(app: app, traceparent: traceparent, mayRequestNotifications: true).structured(text)
+    }
+
+    private var newID: String { key?.eventID(app: app, index: 0) ?? UUID().uuidString.lowercased() }
+
+    private static func members(_ body: [UInt8]) throws(EventRefusal) -> [String: JSONValue] {
+        let value: JSONValue
+        do { value = try WireCoding.decode(JSONValue.self, from: body) } catch { throw refusal(error) }
+        guard let members = value.object else { throw .invalid("the body is invalid: expected a JSON object") }
+        return members
+    }
+
+    private static func refusal(_ error: WireError) -> EventRefusal {
+        if case .tooLarge = error { return .tooLarge("the notification is too large: \(error)") }
+        return .invalid("the notification is refused: \(error)")
+    }
+}

@@ -1,0 +1,209 @@
+import AMQP
+import Foundation
+import Messaging
+import Postgres
+import PushProtocol
+import Synchronization
+import Testing
+import TestSupport
+
+@testable import EventsAPI
+
+/// `POST /v1/events` with a real database and a bus in memory.
+@Suite(.enabled(if: TestDatabase.isAvailable, "needs a database"), .timeLimit(.minutes(4))) struct EventRoutesTests {
+    static let binary = ["ce-specversion": "1.0", "ce-id": "b-1", "ce-source": "/up", "ce-type": "thing.happened"]
+
+    @Test func `the three modes publish the same event`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let key = try await http.key()
+            let data = #"{"user":"1"}"#
+            let answers = [
+                try await http.post(event("b-1", data: data), key: key),
+                try await http.post(data, type: "application/json", key: key, Self.binary),
+                try await http.post("[\(event("b-1", data: data))]", type: ContentMode.batchContentType, key: key),
+            ]
+            for answer in answers {
+                #expect(answer.status == 202)
+                #expect(
+                    answer.body == [
+                        "accepted": 1,
+                        "events": [
+                            ["index": 0, "source": "/up", "id": "b-1", "type": "thing.happened", "status": "accepted"]
+                        ],
+                    ])
+            }
+            let received = try http.received()
+            #expect(received.count == 3 && Set(received).count == 1)
+            for message in http.bus.messages(in: EventsHTTP.queue) {
+                #expect(message.routingKey == "demo.thing.happened" && message.properties.persistent)
+                #expect(message.properties.messageID == "b-1" && message.properties.appID == "events-api")
+            }
+        }
+    }
+
+    @Test func `a batch with bad events publishes the good ones, with a result for each`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let key = try await http.key()
+            let large = event("large", data: "\"\(String(repeating: "a", count: WireCoding.maximumBodySize))\"")
+            let answer = try await http.post(
+                "[\(event("1")),{},\(event("2", type: "heliograph.x")),\(large),\(event("3"))]",
+                type: ContentMode.batchContentType, key: key)
+            #expect(answer.status == 207 && answer.body["accepted"] == 2)
+            let events = try #require(answer.body["events"]?.array)
+            #expect(events.map { $0["index"]?.int } == [0, 1, 2, 3, 4])
+            #expect(events.map { $0["status"] } == ["accepted", "refused", "refused", "refused", "accepted"])
+            #expect(events.map { $0["problem"]?["status"]?.int } == [nil, 400, 400, 413, nil])
+            #expect(try http.received().map(\.id) == ["1", "3"])
+            let none = try await http.post("[{},1]", type: ContentMode.batchContentType, key: key)
+            #expect(none.status == 400 && none.body["accepted"] == 0 && none.body["events"]?.array?.count == 2)
+            let empty = try await http.post("[]", type: ContentMode.batchContentType, key: key)
+            #expect(empty.status == 202 && empty.body == ["accepted": 0, "events": []])
+        }
+    }
+
+    @Test func `the key determines the app, and a foreign app is refused`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let (one, every) = (try await http.key(1), try await http.key(2, app: nil))
+            #expect(try await http.post(event("1"), key: one, ["Heliograph-App": "demo"]).status == 202)
+            #expect(try await http.post(event("2"), key: one, ["Heliograph-App": "other"]).status == 403)
+            #expect(try await http.post(event("3"), key: one, uri: "/v1/events?app=other").status == 403)
+            #expect(try await http.post(event("4"), key: every).status == 400)
+            #expect(try await http.post(event("5"), key: every, ["Heliograph-App": "other"]).status == 202)
+            #expect(try await http.post(event("6"), key: every, uri: "/v1/events?app=demo").status == 202)
+            #expect(try await http.post(event("7"), key: every, uri: "/v1/events?app=unknown").status == 404)
+            #expect(
+                try await http.post(event("8"), key: every, ["Heliograph-App": "demo"], uri: "/v1/events?app=other")
+                    .status
+                    == 400)
+            #expect(try http.received().map { "\($0.app) \($0.id)" } == ["demo 1", "other 5", "demo 6"])
+        }
+    }
+
+    @Test func `a missing, unknown, expired or revoked key, and a key without the operation, publish nothing`()
+        async throws
+    {
+        try await EventsHTTP.with { http async throws in
+            let good = try await http.key(1)
+            let expired = try await http.key(2, expiresIn: -1)
+            let reader = try await http.key(3, for: [.readEvents, .sendNotifications])
+            for key in [nil, "x", good.dropLast() + (good.hasSuffix("0") ? "1" : "0"), expired] as [String?] {
+                let answer = try await http.post(event(), key: key)
+                #expect(answer.status == 401 && answer.headers[.wwwAuthenticate]?.hasPrefix("Bearer") == true)
+            }
+            #expect(try await http.post(event(), key: reader).status == 403)
+            #expect(try await http.post(event(), key: good).status == 202)
+            try await http.owner.execute("UPDATE rules.api_key SET revoked_at = now()")
+            #expect(try await http.post(event(), key: good).status == 401)
+            #expect(try http.received().count == 1)
+        }
+    }
+
+    @Test func `a request for a notification needs the operation send-notifications too`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let text = event(
+                type: ReservedType.notificationRequest, data: #"{"users":["1"],"content":{"body":"B"}}"#)
+            let both = try await http.key(2, for: [.publishEvents, .sendNotifications])
+            #expect(try await http.post(text, key: try await http.key(1)).status == 403)
+            #expect(try await http.post(text, key: both).status == 202)
+        }
+    }
+
+    @Test func `events of a batch count for the key's limit`() async throws {
+        try await EventsHTTP.with(requests: 3) { http async throws in
+            let key = try await http.key()
+            let batch = "[\(event("1")),\(event("2")),\(event("3"))]"
+            #expect(try await http.post(batch, type: ContentMode.batchContentType, key: key).status == 202)
+            let answer = try await http.post(event("4"), key: key)
+            #expect(answer.status == 429 && answer.headers[.retryAfter] != nil)
+        }
+    }
+
+    @Test func `bodies above the limits are refused before they are read completely`() async throws {
+        try await EventsHTTP.with(batchLimit: 1000) { http async throws in
+            let key = try await http.key()
+            let long = String(repeating: "a", count: WireCoding.maximumBodySize + 1)
+            #expect(try await http.post(event(data: "\"\(long)\""), key: key).status == 413)
+            #expect(try await http.post("\"\(long)\"", type: "application/json", key: key, Self.binary).status == 413)
+            let batch = "[\(event(data: "\"\(long.prefix(1000))\""))]"
+            #expect(try await http.post(batch, type: ContentMode.batchContentType, key: key).status == 413)
+            #expect(try http.received().isEmpty)
+        }
+    }
+
+    @Test func `a full budget of bodies refuses further requests, which may be repeated`() async throws {
+        let gate = Gate()
+        let isHeld = Mutex(false)
+        let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { messages in
+            isHeld.withLock { $0 = true }
+            await gate.pass()
+            return messages.map { _ in .confirmed }
+        }
+        try await EventsHTTP.with(budget: 150, send: send) { http async throws in
+            let key = try await http.key()
+            let first = Task { try await http.post(event("1"), key: key).status }
+            try await eventually("the first request publishes") { isHeld.withLock(\.self) }
+            let refused = try await http.post(event("2"), key: key)
+            gate.open()
+            #expect(refused.status == 503 && refused.headers[.retryAfter] == "1")
+            #expect(try await first.value == 202)
+            #expect(try await http.post(event("2"), key: key).status == 202)
+        }
+    }
+
+    @Test(arguments: [
+        (AMQPConfirmation.nacked, 503), (.returned(code: 312, text: "NO_ROUTE"), 503),
+        (.returned(code: 404, text: "NOT_FOUND"), 503), (.returned(code: 406, text: "PRECONDITION_FAILED"), 413),
+    ])
+    func `an event that the broker does not take is not accepted`(confirmation: AMQPConfirmation, status: Int)
+        async throws
+    {
+        try await EventsHTTP.with { http async throws in
+            let key = try await http.key()
+            http.bus.answer(publishesTo: .events, with: [confirmation])
+            let answer = try await http.post(event(), key: key)
+            #expect(answer.status == status && (answer.headers[.retryAfter] != nil) == (status == 503))
+            // One event of a batch.
+            http.bus.answer(publishesTo: .events, with: [.confirmed, confirmation, .confirmed])
+            let batch = try await http.post(
+                "[\(event("1")),\(event("2")),\(event("3"))]", type: ContentMode.batchContentType, key: key)
+            #expect(batch.status == 207 && batch.body["accepted"] == 2)
+            #expect(batch.body["events"]?.array?[1]["problem"]?["status"]?.int == Int64(status))
+            #expect(try http.received().map(\.id) == ["1", "3"])
+            http.bus.answer(publishesTo: .events, with: [confirmation])
+            let all = try await http.post("[\(event("1"))]", type: ContentMode.batchContentType, key: key)
+            #expect(all.status == status && (all.headers[.retryAfter] != nil) == (status == 503))
+        }
+    }
+
+    @Test func `without a confirm in time the answer is 503, and unsent events are withdrawn`() async throws {
+        let cancelled = Mutex(0)
+        let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { _ throws(AMQPError) in
+            try? await Task.sleep(for: .seconds(3600))
+            cancelled.withLock { $0 += 1 }
+            throw AMQPError(.cancelled, operation: "publish", detail: "cancelled")
+        }
+        try await EventsHTTP.with(deadline: .milliseconds(50), send: send) { http async throws in
+            let key = try await http.key()
+            let answer = try await http.post(event(), key: key)
+            #expect(answer.status == 503 && answer.headers[.retryAfter] == "5")
+            #expect(cancelled.withLock { $0 } == 1)
+            let batch = try await http.post("[\(event("1")),{}]", type: ContentMode.batchContentType, key: key)
+            #expect(batch.status == 503 && batch.body["accepted"] == 0)
+            #expect(batch.body["events"]?.array?.map { $0["problem"]?["status"]?.int } == [503, 400])
+        }
+    }
+
+    @Test func `an Idempotency-Key makes a repeated request the same event`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let key = try await http.key()
+            for _ in 1...2 {
+                let answer = try await http.post(event(nil), key: key, ["Idempotency-Key": "order-1"])
+                #expect(answer.status == 202)
+            }
+            let ids = try http.received().map(\.id)
+            #expect(ids.count == 2 && ids[0] == ids[1])
+            #expect(try await http.post(event(nil), key: key).status == 400)
+            #expect(try await http.post(event(nil), key: key, ["Idempotency-Key": "a b"]).status == 400)
+        }
+    }
+}
