@@ -22,7 +22,7 @@ package struct FieldUse: Hashable, Sendable {
 struct FieldUseCollector {
     /// The rule's or signal's place in the file.
     let root: String
-    /// The paths that the event's examples have. They tell the meaning of a name inside a section.
+    /// The paths in the event's examples. A name inside a section is looked up in them.
     let known: Set<String>
     private(set) var uses: [FieldUse] = []
 
