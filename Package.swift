@@ -138,6 +138,7 @@ let package = Package(
 
         shared("Primitives", []),
         shared("PushProtocol", [crypto]),
+        shared("Contracts", ["PushProtocol"]),
         shared("StrictYAML", [yams]),
         shared("AMQP", ["CRabbitMQ", "Primitives", logging, lifecycle, atomics, collections]),
         shared("Postgres", ["CPostgres", "Primitives", logging, lifecycle, collections, crypto]),
@@ -196,7 +197,7 @@ let package = Package(
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library(
             "RuleDryRun", path: "Rules/DryRun",
-            ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol", argumentParser]),
+            ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "ServiceKit", "PushProtocol", argumentParser]),
         service(
             "Rules",
             [
@@ -241,7 +242,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "RegistryStore", "FeedbackStore", "RuleDryRun", "HTTPAuth", "ServiceConnections", "ServiceKit",
+                "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
+                "ServiceKit",
                 "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ], data: ["README.md"]),
@@ -272,6 +274,7 @@ let package = Package(
         tests("Architecture", []),
         tests("Primitives", ["Primitives"]),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
+        tests("Contracts", ["Contracts", "RegistryStore", "ServiceKit", "PushProtocol", "TestSupport"]),
         tests("AMQP", ["AMQP", "Primitives", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
         tests("Postgres", ["Postgres", "Primitives", "TestSupport", logging]),
         tests(
@@ -326,7 +329,8 @@ let package = Package(
         tests(
             "Rules",
             [
-                "RuleLanguage", "RuleEngine", "RuleDryRun", "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth",
+                "RuleLanguage", "RuleEngine", "RuleDryRun", "Contracts", "Rules", "ServiceConnections", "ServiceKit",
+                "HTTPAuth",
                 "DecisionLog", "Messaging", "AMQP", "Postgres",
                 "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle,

@@ -1,4 +1,5 @@
 import ArgumentParser
+import RuleDryRun
 import ServiceKit
 
 /// The operator's command line. It reads the same settings as the services.
@@ -17,7 +18,7 @@ import ServiceKit
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
             PublishCommand.self, SendCommand.self, TriggerCommand.self, TestDeviceCommand.self, ChannelsCommand.self,
             TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
-            KeysCommand.self, RulesCommand.self, DeadCommand.self,
-            DeadRowsCommand.self, CensusCommand.self,
+            KeysCommand.self, RulesCommand.self, RuleTool.Catalog.self, DeadCommand.self,
+            DeadRowsCommand.self, CensusCommand.self, ContractsCommand.self,
         ])
 }

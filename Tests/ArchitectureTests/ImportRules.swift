@@ -4,6 +4,7 @@ enum ImportRules {
     static let modules: [String: Set<String>] = [
         "Primitives": [],
         "PushProtocol": [],
+        "Contracts": ["PushProtocol"],
         "StrictYAML": [],
         "AMQP": ["CRabbitMQ", "Primitives"],
         "Postgres": ["CPostgres", "Primitives"],
@@ -31,7 +32,7 @@ enum ImportRules {
         ],
         "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
         "RuleEngine": ["RuleLanguage", "PushProtocol"],
-        "RuleDryRun": ["RuleEngine", "RuleLanguage", "Providers", "ServiceKit", "PushProtocol"],
+        "RuleDryRun": ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "ServiceKit", "PushProtocol"],
         "Rules": [
             "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",
             "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol",
@@ -52,7 +53,7 @@ enum ImportRules {
             "PushProtocol",
         ],
         "Pushctl": [
-            "RegistryStore", "FeedbackStore", "RuleDryRun", "HTTPAuth", "ServiceConnections", "ServiceKit",
+            "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
             "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
@@ -136,7 +137,8 @@ enum ImportRules {
 
     /// Modules without I/O. Their imports are pure too.
     static let pureModules: Set<String> = [
-        "Primitives", "PushProtocol", "StrictYAML", "Providers", "TokenEncryption", "RuleLanguage", "RuleEngine",
+        "Primitives", "PushProtocol", "Contracts", "StrictYAML", "Providers", "TokenEncryption", "RuleLanguage",
+        "RuleEngine",
     ]
 
     /// The external modules without I/O.

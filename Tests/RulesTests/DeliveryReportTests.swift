@@ -1,6 +1,8 @@
+import Contracts
 import Foundation
 import PushProtocol
 import Testing
+import TestSupport
 
 @testable import RuleLanguage
 @testable import Rules
@@ -15,6 +17,9 @@ import Testing
             routingKey: "test.x", contentType: CloudEvents.structuredContentType, headers: [:],
             body: try report.body(at: GatheringTests.start))
         #expect(event.type == "heliograph.notification.reported")
+        let contract = try #require(MessageContract.all.first { $0.name == "delivery-report" })
+        let body = try WireCoding.decode(JSONValue.self, from: report.body(at: GatheringTests.start))
+        #expect(SchemaValidator(contract.schema, isClosed: true).problems(of: body) == [])
         #expect(
             event.data == [
                 "notification_id": "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a", "event_id": "e-1", "user_id": "u",

@@ -46,6 +46,12 @@ import Yams
         }
     }
 
+    @Test func `every body has an example, and its schema accepts the example`() throws {
+        let parsed = try #require(try Yams.load(yaml: String(contentsOf: Self.file, encoding: .utf8)))
+        let document = try #require(JSONValue(parsed: parsed))
+        #expect(OpenAPIExamples.problems(in: document) == [])
+    }
+
     @Test func `the document is served unchanged`() async throws {
         let written = try Data(contentsOf: Self.file)
         try await RoutesTests.withRoutes { client, _ in

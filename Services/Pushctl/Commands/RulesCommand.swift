@@ -6,6 +6,6 @@ struct RulesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules",
         abstract:
-            "Check rule files, preview their notifications, compare two versions, and count outcomes.",
+            "Check rule files, preview their notifications, compare two versions, describe their events, and count outcomes.",
         subcommands: RuleTool.commands + [RuleCountsCommand.self])
 }

@@ -5,14 +5,15 @@ import RuleEngine
 import RuleLanguage
 import ServiceKit
 
-/// `rules check`, `preview` and `diff`: check rule files and run them dry, without broker and database. `pushctl rules`
-/// has the same commands.
+/// `rules check`, `preview`, `diff` and `catalog`: check rule files, run them dry and describe their events, without
+/// broker and database. `pushctl rules` has the same commands.
 package struct RuleTool: ParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "rules", abstract: "Check rule files, preview their notifications, and compare two versions.",
+        commandName: "rules",
+        abstract: "Check rule files, preview their notifications, compare two versions, and describe their events.",
         subcommands: commands)
 
-    package static let commands: [any ParsableCommand.Type] = [Check.self, Preview.self, Diff.self]
+    package static let commands: [any ParsableCommand.Type] = [Check.self, Preview.self, Diff.self, Catalog.self]
 
     /// A line for each command, for the help of the service.
     package static let usage = commands.map { command in

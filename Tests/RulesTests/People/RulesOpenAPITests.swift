@@ -46,6 +46,12 @@ import Yams
         }
     }
 
+    @Test func `every body has an example, and its schema accepts the example`() throws {
+        let parsed = try #require(try Yams.load(yaml: String(contentsOf: Self.file, encoding: .utf8)))
+        let document = try #require(JSONValue(parsed: parsed))
+        #expect(OpenAPIExamples.problems(in: document) == [])
+    }
+
     @Test func `the documented limits equal those in the code`() throws {
         let text = try String(contentsOf: Self.file, encoding: .utf8)
         for size in [PreferencesPatch.maximumSize, ReadingBody.maximumSize, ReceiptsBody.maximumSize] {

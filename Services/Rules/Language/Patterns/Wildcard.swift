@@ -1,7 +1,7 @@
 /// A text in which `*` matches any characters. `\*` is an asterisk, `\\` a backslash.
 struct Wildcard: Hashable, Sendable {
     /// The parts between the asterisks, in UTF-8.
-    private let pieces: [[UInt8]]
+    let pieces: [[UInt8]]
 
     /// Returns `nil` for two asterisks in a row, and for a backslash before any other character.
     init?(_ text: String) {

@@ -4,6 +4,8 @@ package import PushProtocol
 ///
 /// The examples are the contract with the publisher. The reader tests every rule on them.
 struct EventShape {
+    /// The description for people.
+    var about: String?
     /// JSON objects, at least one.
     var examples: [JSONValue]
     /// The dotted paths of all members in all examples. List elements have the path of their list.
@@ -52,10 +54,12 @@ extension RuleFileReader {
 
     private func event(_ field: Field) -> EventShape {
         let table = table(field, keys: ["about", "examples"], required: ["examples"])
-        _ = table?["about"].map { text($0) }
+        let about = table?["about"].flatMap { text($0) }
         let list = table?["examples"].flatMap(list)
         if list?.isEmpty == true { report(field, "“examples” needs at least one example") }
-        return EventShape(examples: list?.compactMap(example) ?? [])
+        var shape = EventShape(examples: list?.compactMap(example) ?? [])
+        shape.about = about
+        return shape
     }
 
     private func example(_ field: Field) -> JSONValue? {

@@ -8,7 +8,7 @@ package struct Template: Sendable {
     let tags: [TemplateTag]
     /// The language of its plural rules; `nil`: the recipient's.
     let language: Language?
-    private let parts: [TemplatePart]
+    let parts: [TemplatePart]
 
     /// - Parameter language: the language of the text.
     init(_ text: String, in language: Language? = nil) throws(TemplateError) {

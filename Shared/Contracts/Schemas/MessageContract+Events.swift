@@ -1,0 +1,64 @@
+package import PushProtocol
+
+extension MessageContract {
+    /// A CloudEvent in structured mode, as rules read it.
+    ///
+    /// - Parameters:
+    ///   - type: the schema of the attribute `type`.
+    ///   - data: the schema of the data; `nil`: any JSON.
+    package static func cloudEvent(type: JSONValue? = nil, data: JSONValue? = nil) -> JSONValue {
+        func attribute(_ about: String, _ limit: Int = CloudEvents.maximumAttributeLength) -> JSONValue {
+            Schema.text(
+                "\(about) At most \(limit) bytes.", pattern: #"^[^\u0000-\u001F\u007F]+$"#, length: 1...limit)
+        }
+        let members: [Schema.Member] = [
+            Schema.required("specversion", Schema.constant("1.0", "The version of CloudEvents.")),
+            Schema.required(
+                "id", attribute("The event's id, unique within its source.", CloudEvents.maximumNameLength)),
+            Schema.required("source", attribute("The producer of the event, as a URI reference.")),
+            Schema.required(
+                "type",
+                type ?? attribute("The event's type, as the app's rule file lists it.", CloudEvents.maximumNameLength)),
+            Schema.optional("subject", attribute("The subject of the event in its source.")),
+            Schema.optional("time", Schema.time("When the event happened.")),
+            Schema.optional("expirytime", Schema.time("No notification is sent after this time.")),
+            Schema.optional("traceparent", attribute("W3C Trace Context, text form.")),
+            Schema.optional("datacontenttype", Schema.text("Always application/json. Readers ignore it.")),
+            Schema.optional(
+                "data",
+                data
+                    ?? Schema.any("Any JSON, nested at most \(CloudEvents.maximumDataDepth) levels. Absent: {}.")),
+            Schema.optional("data_base64", false),
+        ]
+        return Schema.object(members)
+    }
+
+    static let domainEvent = MessageContract(
+        "domain-event", 1, title: "Domain event",
+        about: "A CloudEvents 1.0 event of an upstream service, in structured mode. Other attributes are ignored. "
+            + "In binary mode the attributes are AMQP headers prefixed cloudEvents_ or cloudEvents:, and the body is "
+            + "the data.",
+        messageType: nil, contentType: CloudEvents.structuredContentType, cloudEvent())
+
+    static let deliveryReport = MessageContract(
+        "delivery-report", 1, title: "Delivery report",
+        about: "A CloudEvent for the upstream: the delivery state of one notification. "
+            + "Rules publish it for rules with a report.",
+        messageType: nil, contentType: CloudEvents.structuredContentType,
+        cloudEvent(
+            type: Schema.constant("heliograph.notification.reported", "The event's type."),
+            data: Schema.object(
+                "The delivery state of one notification.",
+                [
+                    Schema.required("notification_id", Schema.uuid("The notification's id.")),
+                    Schema.required("event_id", Schema.text("The id of the upstream's event.")),
+                    Schema.required("user_id", Schema.user("The user.")),
+                    Schema.required("rule", Schema.text("The rule's name.")),
+                    Schema.required("push_sent", Schema.bool("Whether a push request was sent to a provider.")),
+                    Schema.required(
+                        "devices_notified",
+                        Schema.integer("The devices for which a provider accepted the push.", 0...Int64(Int32.max))),
+                    Schema.required(
+                        "failed", Schema.bool("Whether push requests were sent, and no provider accepted one.")),
+                ])))
+}
