@@ -343,3 +343,11 @@ def test_each_planted_bug_has_a_patch_an_invariant_and_faults():
     for name, mutant in MUTANTS.items():
         assert mutant.invariant in CHECKS, name
         assert set(mutant.faults.split(",")) <= names, name
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_each_planted_bug_applies_to_the_sources(name):
+    done = subprocess.run(
+        ["patch", "-d", LIB.parents[2], "-p1", "--dry-run", "--batch", "-i", FOLDER / f"{name}.patch"],
+        capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stdout + done.stderr
