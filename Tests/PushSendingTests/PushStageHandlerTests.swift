@@ -187,7 +187,7 @@ import TestSupport
         let again = try await handle(push, by: handler)
         #expect(gateway.sent.count == 4)
         #expect(try outcomes(again)["apns.accepted"]?.count == 2)
-        time.advance(by: .seconds(601))
+        time.advance(by: .seconds(75 * 60 + 1))
         _ = try await handle(push, by: handler)
         #expect(gateway.sent.count == 7)
     }

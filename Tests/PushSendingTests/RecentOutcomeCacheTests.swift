@@ -124,7 +124,7 @@ struct RecentOutcomeCacheTests {
         #expect(model.count > 500)
     }
 
-    private func handler(_ gateway: ScriptedGateway, _ cache: RecentOutcomeCache) -> PushStageHandler {
+    private func handler(_ gateway: ScriptedGateway, _ cache: RecentOutcomeCache?) -> PushStageHandler {
         let route = ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production)
         let routes = ProviderRoutes([route: gateway], provider: .apns, clock: time.clock, logger: .silent)
         return PushStageHandler(
@@ -171,6 +171,22 @@ struct RecentOutcomeCacheTests {
         #expect(two.allSatisfy { $0.answer == .accepted(id: nil) })
         #expect(gateway.sent.count == 4)
         #expect(cache.waiting == 0)
+    }
+
+    /// The times of a run with an outage of the provider: the second copy came 14 minutes after the first.
+    @Test(arguments: [(Duration.seconds(14 * 60), 3), (.seconds(74 * 60), 3), (.seconds(76 * 60), 6)])
+    func `given a push that was published twice, when its copy is retried later, then it is sent once until 75 minutes`(
+        later: Duration, requests: Int
+    ) async throws {
+        let gateway = ScriptedGateway()
+        let handler = handler(gateway, nil)
+        let push = push(1)
+        let first = try outcomes(try await handler.handle([try delivery(push, redelivered: false)]))
+        time.advance(by: later)
+        let second = try outcomes(try await handler.handle([try delivery(push, redelivered: false)]))
+        #expect(gateway.sent.count == requests)
+        #expect(requests > 3 || second == first)
+        #expect(second.count == 3)
     }
 
     @Test func `given one batch with the same push twice, then its targets are sent to once`() async throws {

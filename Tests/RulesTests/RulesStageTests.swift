@@ -52,7 +52,7 @@ import TestSupport
 
     func settled(_ bus: InMemoryBus) -> Bool {
         [WorkQueue.rulesEvents, .rulesOutcomes].allSatisfy {
-            bus.messages(in: $0.name).isEmpty && bus.unsettled(in: $0.name) == 0
+            bus.isSettled($0.name)
         }
     }
 

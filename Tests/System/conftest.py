@@ -2,7 +2,6 @@
 
 import contextlib
 import pathlib
-import socket
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "deploy" / "local" / "lib"))
 
 from local_stack import Stack, eventually  # noqa: E402
+from port_reservation import free_port_base  # noqa: E402
 
 
 # Long runs, and last the tests that start further stacks.
@@ -21,16 +21,6 @@ LAST = ["test_cluster.py", "test_failover.py", "test_provider_faults.py", "test_
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Moves the files of LAST behind all others, in that order."""
     items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
-
-
-def free_port_base() -> int:
-    """Returns the first of 23 consecutive free ports."""
-
-    def free(port: int) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) != 0
-
-    return next(base for base in range(23000, 29000, 25) if all(free(base + offset) for offset in range(23)))
 
 
 def demo_is_finished(stack) -> bool:

@@ -21,6 +21,8 @@ struct ConsumerState: Sendable {
     init(prefetch: UInt16) { self.prefetch = prefetch }
 
     var isSubscribed: Bool { consumer != .none }
+    /// Whether deliveries may still arrive although the consumer was cancelled.
+    var isCancelling: Bool { consumer == .cancelling }
     var isOver: Bool { mode == .draining && consumer == .none }
 
     mutating func open() -> [QueueStateMachine.Action] {

@@ -5,7 +5,7 @@ internal import AMQP
 ///
 /// Forms batches by count, bytes and linger time, and starts partial batches while few are running. Limits concurrent
 /// batches, runs isolated messages alone, holds batches during an outage, and requeues waiting deliveries on pause and
-/// drain. ``ConsumerState`` covers the consumer.
+/// drain, at the end of the consumer. ``ConsumerState`` covers the consumer.
 struct QueueStateMachine: Sendable {
     enum Event: Sendable {
         case delivered([AMQPDelivery])
@@ -39,6 +39,9 @@ struct QueueStateMachine: Sendable {
     private var consumerState: ConsumerState
     private var isolation = PoisonMessageIsolation()
     private var waiting: [AMQPDelivery] = []
+    /// Deliveries that are requeued at the end of a cancelled consumer. Before its end, the broker would deliver them to
+    /// it again and count a return each time.
+    private var leaving: [AMQPDelivery] = []
     /// The number of deliveries at the head of `waiting` whose linger time is over.
     private var lingerExpiredCount = 0
     private var lingerIsArmed = false
@@ -73,9 +76,9 @@ struct QueueStateMachine: Sendable {
         case .holdTimePassed: holdTimePassed()
         case .finished(let id, let result): finished(id, result)
         case .retryDue(let id): release([id])
-        case .subscriptionEnded: consumerState.ended()
+        case .subscriptionEnded: consumerState.ended() + requeueLeaving()
         case .pause: stop(consumerState.pause())
-        case .resume: consumerState.resume() + schedule()
+        case .resume: resume()
         case .drain: stop(consumerState.drain())
         }
     }
@@ -108,7 +111,7 @@ struct QueueStateMachine: Sendable {
             return schedule()
         case .held(var left, let what):
             left.deliveries.removeAll { $0.tag.generation < generation }
-            guard consumerState.mode == .running else { return requeue(left.deliveries) }
+            guard consumerState.mode == .running else { return leave(left.deliveries) }
             guard !left.deliveries.isEmpty else {
                 outage = what
                 return schedule()
@@ -140,7 +143,15 @@ struct QueueStateMachine: Sendable {
         inFlight -= held.values.reduce(0) { $0 + $1.deliveries.count }
         held = [:]
         outage = nil
-        return actions + requeue(left) + armHoldIfNeeded()
+        return actions + leave(left) + armHoldIfNeeded()
+    }
+
+    /// Handles deliveries whose consumer has not ended as if they had not been leaving.
+    private mutating func resume() -> [Action] {
+        let actions = consumerState.resume()
+        waiting = leaving + waiting
+        leaving = []
+        return actions + schedule()
     }
 }
 
@@ -156,6 +167,7 @@ extension QueueStateMachine {
         let isStale = { [generation] (delivery: AMQPDelivery) in delivery.tag.generation < generation }
         lingerExpiredCount -= waiting.prefix(lingerExpiredCount).count(where: isStale)
         waiting.removeAll(where: isStale)
+        leaving.removeAll(where: isStale)
         for (id, batch) in held {
             let left = batch.deliveries.filter { !isStale($0) }
             inFlight -= batch.deliveries.count - left.count
@@ -163,6 +175,18 @@ extension QueueStateMachine {
             if left.isEmpty { held[id] = nil }
         }
         return burst.filter { !isStale($0) }
+    }
+
+    /// Requeues deliveries that no consumer of this stage may receive again.
+    private mutating func leave(_ deliveries: [AMQPDelivery]) -> [Action] {
+        guard consumerState.isCancelling else { return requeue(deliveries) }
+        leaving += deliveries
+        return []
+    }
+
+    private mutating func requeueLeaving() -> [Action] {
+        defer { leaving = [] }
+        return requeue(leaving)
     }
 
     /// Requeues deliveries. Moves those near the delivery limit to a retry level instead, because the broker counts

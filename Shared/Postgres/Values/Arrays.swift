@@ -32,6 +32,7 @@ extension PostgresElement {
         if dimensions == 0 { return [] }
         guard dimensions == 1, let count = bytes.takeBigEndian(Int32.self), bytes.takeBigEndian(Int32.self) != nil
         else { throw .form(cell, expected: expected, "of \(dimensions) dimensions") }
+        guard count >= 0 else { throw .form(cell, expected: expected, "of \(count) elements") }
         var elements: [Self] = []
         elements.reserveCapacity(min(Int(count), bytes.count / 4))
         for _ in 0..<count {

@@ -22,7 +22,12 @@ struct Numeric {
             bytes.takeBigEndian(UInt16.self) != nil, bytes.count == Int(count) * 2
         else { throw .form(cell, expected: "a number", "in an unknown form") }
         var digits: [Int64] = []
-        while let digit = bytes.takeBigEndian(Int16.self) { digits.append(Int64(digit)) }
+        while let digit = bytes.takeBigEndian(Int16.self) {
+            guard (0..<10_000).contains(digit) else {
+                throw .form(cell, expected: "a number", "with the digit \(digit)")
+            }
+            digits.append(Int64(digit))
+        }
         self.sign = sign
         self.weight = Int(weight)
         self.digits = digits

@@ -8,8 +8,12 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Rounded down after adding half a microsecond, because a `Date` cannot represent every millisecond exactly.
-    package init(_ date: Date) { milliseconds = Int64((date.timeIntervalSince1970 * 1000 + 0.0005).rounded(.down)) }
+    /// Rounded down after adding half a microsecond, because a `Date` cannot represent every millisecond exactly. A date
+    /// out of range becomes its end.
+    package init(_ date: Date) {
+        let rounded = (date.timeIntervalSince1970 * 1000 + 0.0005).rounded(.down)
+        milliseconds = Int64(exactly: rounded) ?? (rounded > 0 ? .max : .min)
+    }
 
     /// The current time of this machine.
     package static var now: Timestamp { Timestamp(Date()) }

@@ -20,6 +20,10 @@ package struct RetryPolicy: Hashable, Sendable {
         self.horizon = horizon
     }
 
+    /// The most time from a push's first delivery to its last attempt, on a route that does not pause: a delay of at
+    /// most ``cap`` may begin just before the horizon.
+    package var latestAttempt: Duration { horizon + cap }
+
     package enum BackoffDecision: Hashable, Sendable {
         case retry(RetryLevel)
         /// The push would expire before the next attempt.

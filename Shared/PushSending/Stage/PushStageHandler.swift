@@ -44,7 +44,8 @@ package struct PushStageHandler: StageHandler {
         self.routes = routes
         self.executors = executors
         sender = PushSender(
-            routes: routes, recentOutcomes: recentOutcomes ?? RecentOutcomeCache(clock: clock),
+            routes: routes,
+            recentOutcomes: recentOutcomes ?? RecentOutcomeCache(lifetime: retry.latestAttempt, clock: clock),
             revocations: revocations, retry: retry, concurrency: Self.concurrency, clock: clock)
         metrics = PushMetrics(provider: provider)
         healthCounters = RouteHealthCounters(clock: clock)

@@ -6,7 +6,15 @@ import Synchronization
 /// Caches the recent outcomes of this process, so that a redelivered push is not sent twice.
 ///
 /// RabbitMQ redelivers unacknowledged pushes after a reconnect. With the cache, only a crash of the process leads to
-/// duplicates. Bounded: drops the oldest outcomes.
+/// duplicates.
+///
+/// A push can also be published twice, because its publisher received no confirm. During an outage of the provider each
+/// copy waits in retry levels of its own, and the second may be handled long after the first was accepted. So outcomes
+/// are kept until the last attempt of such a copy: 75 minutes with the default ``RetryPolicy``.
+///
+/// The capacity bounds the memory, and the lifetime adds none: expired outcomes stay in the ring until they are
+/// overwritten. A sender with more than 11 targets a second overwrites an outcome before its lifetime ends, with 1,000 a
+/// second after 50 seconds.
 ///
 /// Also marks pushes in flight, from ``markInFlight(_:)`` to ``clearInFlight(_:)``. If a push is redelivered meanwhile,
 /// its second handling waits for the first, and then finds its outcomes.
@@ -38,9 +46,11 @@ package final class RecentOutcomeCache: Sendable {
 
     /// - Parameters:
     ///   - capacity: the most outcomes.
-    ///   - lifetime: how long to keep an outcome.
+    ///   - lifetime: how long to keep an outcome. By default until the last attempt of a copy of its push.
     ///   - clock: the clock.
-    package init(capacity: Int = 50_000, lifetime: Duration = .seconds(600), clock: SenderClock = .system) {
+    package init(
+        capacity: Int = 50_000, lifetime: Duration = RetryPolicy().latestAttempt, clock: SenderClock = .system
+    ) {
         ring = Mutex(RecentOutcomeRing(capacity: capacity))
         self.lifetime = lifetime
         self.clock = clock

@@ -238,7 +238,7 @@ import TestSupport
                 }
             }
             try await withStage(bus, handler) { _ in
-                try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)).count == 600 }
+                try await eventually(within: .seconds(90)) { Set(handler.handled.map(\.message)).count == 600 }
             }
             let consumer = DeliveryCollector(
                 bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)

@@ -194,7 +194,8 @@ import Testing
         var machine = fullPrefetchMachine(
             StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
         _ = machine.on(.delivered([delivery(2), delivery(1, redelivered: true, returns: 2)]))
-        #expect(machine.on(.pause).requeued == [2])
+        _ = machine.on(.pause)
+        #expect(machine.on(.subscriptionEnded).requeued == [2])
         #expect(machine.on(.holdTimePassed).started.isEmpty)
         let aside = machine.on(.holdTimePassed).started
         #expect(aside.map(\.purpose) == [.movingToRetryLevel] && aside.map(\.deliveries.values) == [[1]])
@@ -207,12 +208,12 @@ import Testing
         let limit = Topology.deliveryLimit / 2
         let deliveries = [delivery(1), delivery(2, redelivered: true, returns: limit)]
         _ = machine.on(.delivered(deliveries))
-        let stopped = machine.on(event)
+        #expect(machine.on(event).started.isEmpty)
+        let stopped = machine.on(.subscriptionEnded)
         #expect(stopped.requeued == [1])
         // A pause keeps it first.
         guard case .drain = event else { return }
         #expect(stopped.started.map(\.purpose) == [.movingToRetryLevel])
-        _ = machine.on(.subscriptionEnded)
         #expect(!machine.isFinished)
         _ = machine.on(.finished(stopped.started[0].id, .settled))
         #expect(machine.isFinished)
@@ -229,14 +230,18 @@ import Testing
     }
 
     @Test(arguments: [QueueStateMachine.Event.pause, .drain])
-    func `stopping requeues waiting, held and late deliveries`(event: QueueStateMachine.Event) {
+    func `stopping requeues waiting, held and late deliveries at the end of the consumer`(
+        event: QueueStateMachine.Event
+    ) {
         var machine = fullPrefetchMachine()
         let started = machine.on(.delivered((1...7).map { delivery($0) })).started
         _ = machine.on(.finished(started[1].id, .held(started[1], by: "Postgres")))
         let stopped = machine.on(event)
         #expect(stopped.unsubscribes)
-        #expect(stopped.requeued == [7, 4, 5, 6])
-        #expect(machine.on(.delivered([delivery(8)])).requeued == [8])
+        #expect(stopped.requeued.isEmpty)
+        // The broker delivers further messages until it has cancelled the consumer.
+        #expect(machine.on(.delivered([delivery(8)])).requeued.isEmpty)
+        #expect(machine.on(.subscriptionEnded).requeued == [7, 4, 5, 6, 8])
         #expect(!machine.isFinished)
         #expect(machine.on(.finished(started[0].id, .held(started[0], by: "Postgres"))).requeued == [1, 2, 3])
     }
@@ -248,13 +253,13 @@ import Testing
             [delivery(1), delivery(2, redelivered: true, returns: 1)]
             + (3...4).map { delivery($0, redelivered: true, returns: PoisonMessageIsolation.maximumRedeliveries - 1) }
         _ = machine.on(.delivered(deliveries))
-        #expect(machine.on(.pause).requeued == [1, 2])
+        #expect(machine.on(.pause).unsubscribes)
         #expect(machine.on(.pause).isEmpty)
         let late = [
             delivery(5), delivery(6, redelivered: true, returns: PoisonMessageIsolation.maximumRedeliveries - 1),
         ]
-        #expect(machine.on(.delivered(late)).requeued == [5])
-        _ = machine.on(.subscriptionEnded)
+        _ = machine.on(.delivered(late))
+        #expect(machine.on(.subscriptionEnded).requeued == [1, 2, 5])
         // They are handled after a resume, and requeued by a drain.
         var drained = machine
         #expect(drained.on(.drain).requeued == [3, 4, 6])
@@ -285,6 +290,24 @@ import Testing
         #expect(machine.on(.subscriptionEnded).prefetches.isEmpty)
         #expect(machine.hasNoConsumer)
         #expect(machine.on(.resume).prefetches == [10])
+    }
+
+    @Test func `deliveries of a queue that resumes before the end of its consumer are handled, not requeued`() {
+        var machine = fullPrefetchMachine()
+        let started = machine.on(.delivered((1...9).map { delivery($0) })).started
+        _ = machine.on(.pause)
+        #expect(machine.on(.resume).started.isEmpty)
+        let ended = machine.on(.subscriptionEnded)
+        #expect(ended.prefetches == [10] && ended.requeued.isEmpty)
+        #expect(machine.on(.finished(started[0].id, .settled)).started.map(\.deliveries.values) == [[7, 8, 9]])
+    }
+
+    @Test func `deliveries of a lost connection are not requeued at the end of the consumer`() {
+        var machine = fullPrefetchMachine()
+        _ = machine.on(.delivered((1...9).map { delivery($0) }))
+        _ = machine.on(.drain)
+        _ = machine.on(.delivered([delivery(1, redelivered: true, generation: 2)]))
+        #expect(machine.on(.subscriptionEnded).requeued == [1])
     }
 
     @Test func `an unrequested end of the subscription ends the queue`() {

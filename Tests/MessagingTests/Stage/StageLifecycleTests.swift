@@ -1,8 +1,9 @@
 import AMQP
-import Messaging
 import PushProtocol
 import Testing
 import TestSupport
+
+@testable import Messaging
 
 /// Start, pause and shutdown of a stage.
 @Suite(.timeLimit(.minutes(1))) struct StageLifecycleTests {
@@ -31,6 +32,36 @@ import TestSupport
         let everything = bus.texts(in: next) + bus.texts(in: queue.name)
         #expect(everything.count == 50)
         #expect(Set(everything) == Set((1...50).map(String.init)))
+    }
+
+    @Test func `given a slow cancellation of the consumer, then a drain returns each waiting message once`()
+        async throws
+    {
+        let stuck = CancellableGate()
+        let handler = ScriptedHandler { batch in
+            try await stuck.pass()
+            return batch.map { _ in .done }
+        }
+        for number in 1...40 { bus.event("\(number)") }
+        let slow = SlowCancelBus(bus)
+        let stage = Stage(
+            service: "rules", queues: [queue], policy: .test(batchSize: 1, concurrentBatches: 1), bus: slow,
+            handler: handler, logger: CapturingLogger().logger)
+        try await withRunning(stage) { shutDown in
+            // One message of the first consumer, and the prefetch of the second.
+            try await eventually { stuck.waiting == 1 && bus.unsettled(in: queue.name) == 21 }
+            slow.hold()
+            await shutDown()
+            try await eventually { stage.status.first?.state == .draining }
+            #expect(bus.unsettled(in: queue.name) == 21)
+            slow.open()
+            stuck.open()
+        }
+        let next = ScriptedHandler()
+        try await withStage(bus, next) { _ in
+            try await eventually { bus.isSettled(queue.name) && next.handled.count == 39 }
+        }
+        #expect(next.handled.allSatisfy { $0.inbound.delivery.deliveryCount <= 1 })
     }
 
     @Test func `a hanging handler is cancelled at the drain deadline and its messages are requeued`() async throws {

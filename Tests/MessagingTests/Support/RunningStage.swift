@@ -40,9 +40,6 @@ extension InMemoryBus {
     func send(_ texts: [String]) { for text in texts { event(text) } }
 
     func texts(in queue: String) -> [String] { messages(in: queue).map(\.text) }
-
-    /// Whether no message of `queue` is ready or unsettled.
-    func isSettled(_ queue: String) -> Bool { messages(in: queue).isEmpty && unsettled(in: queue) == 0 }
 }
 
 /// Runs `stage` during `body`, which may shut it down.

@@ -183,6 +183,11 @@ extension InMemoryBus {
     /// The number of unsettled deliveries of `queue`.
     package func unsettled(in queue: String) -> Int { state.withLock { $0.broker.unsettled(in: queue) } }
 
+    /// Whether no message of `queue` is ready or unsettled, both at one moment.
+    package func isSettled(_ queue: String) -> Bool {
+        state.withLock { $0.broker.queues[queue]?.ready.isEmpty != false && $0.broker.unsettled(in: queue) == 0 }
+    }
+
     /// The prefetch of each consumer of `queue`.
     package func consumers(of queue: String) -> [Int] {
         state.withLock { $0.broker.queues[queue]?.consumers.map(\.prefetch) ?? [] }

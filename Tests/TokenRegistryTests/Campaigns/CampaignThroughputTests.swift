@@ -16,15 +16,15 @@ import TestSupport
 struct CampaignThroughputTests {
     typealias Fixture = StoreFixture
 
-    /// Maximum time of a step's publishes relative to plain confirmed publishing of the same pushes. The cursor adds
-    /// one more wait for the broker.
+    /// Maximum time of a step's publishes relative to plain confirmed publishing of the same pushes, as the median of
+    /// all steps. The cursor adds one more wait for the broker.
     private static let bound = 2.0
     private static let devices = 100_000
     /// The queue for the cursors of the transactions.
     private static let scratch = "throughput.cursors"
 
     /// Publishes each step's pushes also alone, and in an AMQP transaction as before decision 89, directly after the
-    /// step. The load of other tests then affects all three alike.
+    /// step. The load of other tests then affects all three alike, and a pause of the machine changes few ratios.
     @Test func `a step with confirms takes less than twice the time of plain confirmed publishing`() async throws {
         try await Fixture.withStore { store, pool in
             try await Self.fill(pool)
@@ -42,9 +42,9 @@ struct CampaignThroughputTests {
                         let sent = try await administrator.queueStatus(
                             WorkQueue.senderPushes(.apns, .bulk, Fixture.app).name)
                         #expect((sent?.messages ?? 0) == 3 * times.pushes)
+                        try #require(times.steps >= Self.devices / CampaignSteps.defaultSize)
                         print("CampaignThroughputTests: \(times)")
-                        #expect(times.steps >= Self.devices / CampaignSteps.defaultSize)
-                        #expect(times.confirmed / times.plain < Self.bound)
+                        #expect(times.medianRatio < Self.bound)
                     }
                     await transactionChannel.close()
                 }
@@ -63,12 +63,17 @@ struct CampaignThroughputTests {
         var plain = Duration.zero
         /// The time of the same pushes and a cursor in AMQP transactions.
         var transacted = Duration.zero
+        /// For each step, `confirmed` relative to `plain`.
+        var ratios: [Double] = []
+
+        /// The median of the steps' ratios.
+        var medianRatio: Double { ratios.sorted()[ratios.count / 2] }
 
         var description: String {
             func ms(_ duration: Duration) -> String { String(format: "%.1f ms", duration / .milliseconds(steps)) }
             return """
                 \(steps) steps of \(pushes) pushes; a step takes \(ms(whole)), its publishes \(ms(confirmed)), plain confirmed \
-                publishing \(ms(plain)) (ratio \(String(format: "%.2f", confirmed / plain))), an AMQP transaction \
+                publishing \(ms(plain)) (median ratio \(String(format: "%.2f", medianRatio))), an AMQP transaction \
                 \(ms(transacted)) (ratio \(String(format: "%.2f", confirmed / transacted)))
                 """
         }
@@ -106,7 +111,9 @@ struct CampaignThroughputTests {
                 times.confirmed += spent
                 begin = .now
                 let answers = try await publisher.publish(pushes)
-                times.plain += begin.duration(to: .now)
+                let plain = begin.duration(to: .now)
+                times.plain += plain
+                times.ratios.append(spent / plain)
                 #expect(answers.allSatisfy { $0 == .confirmed })
                 let taken = try #require(try await transactionChannel.take(from: scratch))
                 begin = .now

@@ -10,6 +10,7 @@ verdict.json. Each figure is one invariant: its value is the number of violation
     deploy/local/bench chaos --trial rules-killed         one fault with little traffic, without the checks
     deploy/local/bench chaos --mutant NAME                a planted bug, which the run must find
     deploy/local/bench chaos --mutants                    lists the planted bugs
+    deploy/local/bench chaos --recheck run.json.gz        checks an earlier run again
 """
 # Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api
 
@@ -28,6 +29,7 @@ import yaml
 from bench_figures import Figures
 from chaos_checks import check_all
 from chaos_faults import select
+from chaos_history_reader import read_run
 from chaos_mutants import MUTANTS
 from chaos_run import ChaosRun, note
 from chaos_stack import ChaosStack
@@ -38,7 +40,7 @@ MEANINGS = {
     "I1": "confirmed and lost", "I2": "extra pushes without a cause", "I3": "written or charged twice",
     "I4": "not recovered", "I5": "interactive pushes delayed by bulk", "I6": "memory or descriptors that grow",
     "I7": "signals that did not appear", "I8": "secrets in logs", "I9": "sent after their expiry",
-    "IP": "sent to the wrong person",
+    "IC": "a loss that the census does not name", "IP": "sent to the wrong person",
 }
 
 
@@ -54,12 +56,17 @@ def main() -> None:
     arguments.add_argument("--keep", action="store_true", help="keep the stack's data and logs")
     arguments.add_argument("--mutant", choices=list(MUTANTS), help="the planted bug that the build contains")
     arguments.add_argument("--mutants", action="store_true", help="list the planted bugs")
+    arguments.add_argument("--recheck", type=pathlib.Path, metavar="FILE", help="check the run.json.gz of an earlier run")
     arguments.add_argument("--trial", nargs="+", metavar="FAULT", help="try faults out")
     options = arguments.parse_args()
     if options.mutants:
         for name, mutant in MUTANTS.items():
             print(f"{name}: {mutant.invariant}, {mutant.about}")
         return
+    if options.recheck:
+        figures = report(check_all(read_run(options.recheck)))
+        figures.table()
+        sys.exit(0 if figures.hold else 1)
     # A terminated run stops its stack too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     state = pathlib.Path(options.state)
@@ -73,6 +80,14 @@ def main() -> None:
     run = perform(options, state)
     verdicts = check_all(run)
     write(state, options, run, verdicts)
+    figures = report(verdicts)
+    if options.mutant:
+        conclude_mutant(options.mutant, verdicts)
+    figures.finish(state.parent)
+
+
+def report(verdicts) -> Figures:
+    """Prints each verdict with its figures and its first violations."""
     figures = Figures("chaos")
     for verdict in verdicts:
         figure = f"{verdict.invariant}: {MEANINGS[verdict.invariant]}"
@@ -80,9 +95,7 @@ def main() -> None:
         note(f"{verdict.invariant}: {json.dumps(verdict.figures)}")
         for violation in verdict.violations[:8]:
             note(f"  {violation}")
-    if options.mutant:
-        conclude_mutant(options.mutant, verdicts)
-    figures.finish(state.parent)
+    return figures
 
 
 def perform(options, state: pathlib.Path):

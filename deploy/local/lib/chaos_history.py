@@ -153,6 +153,27 @@ class Sample:
 
 
 @dataclass
+class CensusLoss:
+    """The message that was taken from a queue by hand at the end of a run, and what the census says."""
+
+    event: str
+    # The state that the census must name.
+    state: str
+    taken: float = 0
+    found: float = 0
+    named: str = ""
+    # Why the message could not be taken, or was not named.
+    problem: str = ""
+    # Other missing notifications: state, event and notification.
+    others: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """From the loss until the census named it."""
+        return self.found - self.taken
+
+
+@dataclass
 class Run:
     operations: list[Operation] = field(default_factory=list)
     faults: list[FaultSpan] = field(default_factory=list)
@@ -185,6 +206,7 @@ class Run:
     phases: dict[str, tuple[float, float]] = field(default_factory=dict)
     # The work that was left when the run waited for its end.
     undrained: tuple[str, ...] = ()
+    census: CensusLoss | None = None
 
     def published(self, *results: str) -> list[Operation]:
         return [one for one in self.operations if one.kind == "published" and one.result in (results or ("ok",))]

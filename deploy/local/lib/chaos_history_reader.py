@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import pathlib
+import types
 import typing
 
 from chaos_history import FaultSpan, Operation, Run
@@ -46,12 +47,14 @@ def read_run(path: pathlib.Path) -> Run:
 def restored(kind: type, value: typing.Any) -> typing.Any:
     """A value of a declared type from its JSON form. Raises KeyError at an unknown member."""
     if dataclasses.is_dataclass(kind):
-        types = typing.get_type_hints(kind)
-        members = {name: restored(types[name], member) for name, member in value.items()}
+        kinds = typing.get_type_hints(kind)
+        members = {name: restored(kinds[name], member) for name, member in value.items()}
         missing = {field.name: None for field in dataclasses.fields(kind)
                    if field.name not in members and is_required(field)}
         return kind(**missing, **members)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is types.UnionType and value is not None:
+        return restored(next(one for one in arguments if one is not types.NoneType), value)
     if origin is list:
         return [restored(arguments[0], member) for member in value]
     if origin is tuple:

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 
+from chaos_census import lose_message
 from chaos_history import FaultSpan, History
 from chaos_observer import Observer
 from chaos_people import APPS, People
@@ -172,6 +173,8 @@ class ChaosRun:
             raise RuntimeError("the bench's own queues received nothing")
         take_tables(self.stack, self.run)
         take_dead_letters(self.stack, self.run)
+        # After everything that the other checks look at.
+        self.run.census = lose_message(self.stack, self.people, self.random)
         self.run.leaks = find_leaks(self.stack.state / "log", self._secrets())
         self.history.close()
 

@@ -1,6 +1,6 @@
 """The checks of a chaos run. Each is a pure function of a Run that returns a Verdict."""
 
-from chaos_checks import delay, late, lost, recovery, repeats, resources, secrets, signals, twice, wrong_person
+from chaos_checks import census, delay, late, lost, recovery, repeats, resources, secrets, signals, twice, wrong_person
 
 CHECKS = {
     "I1": lost.check,
@@ -12,6 +12,7 @@ CHECKS = {
     "I7": signals.check,
     "I8": secrets.check,
     "I9": late.check,
+    "IC": census.check,
     "IP": wrong_person.check,
 }
 
