@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import PushProtocol
 import RegistryStore
+import ServiceKit
 
 /// The HTTP API, documented in `openapi.yaml`.
 enum RegistryAPI {
@@ -15,7 +16,7 @@ enum RegistryAPI {
     static func router(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: ActiveApps? = nil
     ) -> Router<BasicRequestContext> {
         let router = routes(
             store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps)
@@ -27,7 +28,7 @@ enum RegistryAPI {
     static func routes(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: ActiveApps? = nil
     ) -> Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)
         let operators = operators ?? store
