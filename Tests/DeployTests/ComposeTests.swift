@@ -183,4 +183,39 @@ import TestSupport
             }
         }
     }
+
+    @Test func `the folder of an app joins the demonstration's apps, and generated keys do not reach real providers`()
+        async throws
+    {
+        let place = try TemporaryFolder()
+        func run(_ executable: String, _ arguments: String..., providers: String = "simulator") async throws -> Int32? {
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+            let process = try ChildProcess(
+                executable: executable, arguments,
+                environment: ["PATH": path, "PUSHCTL": ChildProcess.product("pushctl"), "PROVIDERS": providers])
+            return await process.exit()
+        }
+        let scripts = "\(Repository.root)/deploy/compose"
+        let (source, target) = ("\(place.path)/my-app", "\(place.path)/volume")
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+        let made = try await run(
+            ChildProcess.product("pushctl"), "app", "new", "my-app", "--folder", source, "--simulated")
+        #expect(made == 0)
+        // Twice, as after a second `docker compose up`.
+        for _ in 1...2 {
+            #expect(try await run("\(scripts)/app-folder", source, target) == 0)
+            #expect(try await run("\(scripts)/credentials", target) == 0)
+        }
+        let catalog = try AppCatalog.load(path: "\(target)/apps.yaml")
+        #expect(catalog.ids.contains { $0.rawValue == "my-app" } && catalog.ids.contains { $0.rawValue == "baolife" })
+        for app in catalog.ids {
+            #expect(FileManager.default.fileExists(atPath: "\(target)/rules/\(app).yaml"), "\(app)")
+        }
+        #expect(FileManager.default.fileExists(atPath: "\(target)/amqp-url-upstream-my-app"))
+        #expect(try await run("\(scripts)/credentials", target, providers: "real") != 0)
+        // Without the folder, the next start has the demonstration's apps only.
+        #expect(try await run("\(scripts)/app-folder", scripts, target) == 0)
+        #expect(try await run("\(scripts)/credentials", target) == 0)
+        #expect(try AppCatalog.load(path: "\(target)/apps.yaml").ids.contains { $0.rawValue == "my-app" } == false)
+    }
 }

@@ -117,4 +117,5 @@ def test_a_live_stream_passes_the_proxy_at_once(stack, proxy):
         # A read without a line within the connection's timeout fails.
         while text not in (line := stream.readline().decode()):
             assert line, "the stream ended"
+    stream.close()
     connection.close()
