@@ -258,7 +258,7 @@ let package = Package(
                 "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
                 "ServiceKit",
                 "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-                "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
+                "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, cryptoExtras, logging,
             ], data: ["README.md"]),
         service(
             "ProviderSimulator",

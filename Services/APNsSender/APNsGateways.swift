@@ -7,7 +7,7 @@ import PushSending
 import SenderService
 import ServiceKit
 
-/// The gateways of all configured apps to APNs, one for each environment.
+/// The gateways of all apps to APNs, one for each environment.
 ///
 /// Apple binds a connection to the first key or certificate used on it, and limits the token rate of each key.
 /// Therefore apps that share a credential share one client for each host, and one token source for each key.
@@ -49,16 +49,19 @@ struct APNsGateways: SenderGateways {
         loops = EventLoopExecutors(eventLoopGroup)
         self.clock = clock
         self.logger = logger
-        for app in apps.apps {
-            guard let apns = app.apns else { continue }
-            switch apns.credential {
-            case .key(let key): try await add(app.id, apns, key)
-            case .certificates(let certificates):
-                let executor = loops.next()
-                executors[app.id] = executor
-                for (environment, files) in certificates.sorted(by: { $0.key < $1.key }) {
-                    try await add(app.id, apns, files, environment, on: executor.eventLoop)
-                }
+        for app in apps.apps { try await add(app) }
+    }
+
+    /// Mints a token with the app's key, or reads its certificates.
+    mutating func add(_ app: AppConfiguration) async throws {
+        guard let apns = app.apns else { return }
+        switch apns.credential {
+        case .key(let key): try await add(app.id, apns, key)
+        case .certificates(let certificates):
+            let executor = loops.next()
+            executors[app.id] = executor
+            for (environment, files) in certificates.sorted(by: { $0.key < $1.key }) {
+                try await add(app.id, apns, files, environment, on: executor.eventLoop)
             }
         }
     }

@@ -14,10 +14,10 @@ struct APNsSenderApp {
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let apps = try context.apps(using: .apns)
+        let catalog = try context.apps(using: .apns)
         let gateways = try await APNsGateways(
-            apps: apps, settings: APNsSettings(context.settings), eventLoopGroup: context.eventLoopGroup,
+            apps: catalog, settings: APNsSettings(context.settings), eventLoopGroup: context.eventLoopGroup,
             logger: context.logger)
-        return try context.sender(to: .apns, apps: apps.ids, gateways: gateways)
+        return try context.sender(to: .apns, catalog: catalog, using: .apns, gateways: gateways)
     }
 }

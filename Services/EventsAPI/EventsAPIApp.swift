@@ -21,21 +21,21 @@ struct EventsAPIApp {
     static let waitingConnections = 2
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let apps = try context.apps(using: []).ids
-        let bus = try context.publisher(to: [.events], apps: apps)
+        let catalog = try context.apps(using: [])
+        let apps = ActiveApps(catalog)
+        let bus = try context.publisher(to: [.events], apps: catalog.ids)
         let database = try context.database(schema: "rules", migration: 16)
         // Separate, so that waiting requests take no connection from others.
         let waiting = PostgresPool(
             configuration: try context.postgres(poolSize: Self.waitingConnections), logger: context.logger)
 
         let limit = RateLimiter<String>("key", perMinute: try context.settings.integer(.eventsKeyEvents))
-        let configured = Set(apps)
         let publisher = bus.publisher
         let api = PublishingAPI(
             callers: PublisherAuthenticator(
                 keys: APIKeyAuthenticator(
                     APIKeyStore(database.pool, schema: "rules"), master: nil, limit: limit, logger: context.logger),
-                limit: limit, isConfigured: { configured.contains($0) }),
+                limit: limit, isConfigured: { apps.contains($0) }),
             delivery: EventDelivery(
                 publisher: EventPublisher(
                     service: context.name, deadline: try context.settings.duration(.eventsConfirmTime),
@@ -44,6 +44,9 @@ struct EventsAPIApp {
             budget: ByteBudget(try context.settings.integer(.eventsRequestBytes)),
             batchLimit: try context.settings.integer(.eventsBatchBytes))
         let server = try context.server(api.router, host: .eventsHost, port: .eventsPort)
-        return ServiceAssembly(database.services + [waiting] + bus.services + [server])
+        let reloader = try context.appReloader(
+            catalog, using: [], consuming: { _ in [] }, publishingTo: [.events]
+        ) { app, _ in apps.insert(app) }
+        return ServiceAssembly(database.services + [waiting] + bus.services + [reloader, server])
     }
 }

@@ -73,6 +73,9 @@ final class FCMAccount: Sendable {
 
     func gateway() throws(CredentialError) -> ProviderGateway { try projectConnection().gateway }
 
+    /// The project; `nil` until it is known.
+    var project: String? { known.id.withLock { $0 } }
+
     /// The project's quota; `nil` until the project is known.
     var quota: QuotaLimiter? { try? projectConnection().quota }
 
@@ -113,10 +116,14 @@ final class FCMAccount: Sendable {
 struct FCMGateway: PushGateway {
     let account: FCMAccount
     let clock: SenderClock
+    /// Whether FCM validates messages and delivers none.
+    var validateOnly = false
 
     var quota: QuotaLimiter? { account.quota }
 
-    func render(_ push: Push) -> any PushRendering { FCMRendering(push, now: clock.now()) }
+    func render(_ push: Push) -> any PushRendering {
+        FCMRendering(push, now: clock.now(), validateOnly: validateOnly)
+    }
 
     func send(
         _ requests: [TargetRequest], of renderings: [any PushRendering], in lane: Lane,

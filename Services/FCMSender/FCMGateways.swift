@@ -7,16 +7,25 @@ import PushProtocol
 import PushSending
 import SenderService
 import ServiceKit
+import Synchronization
 
-/// The gateways of all configured apps to FCM. FCM has one environment, so each app has one route, in `production`.
+/// The gateways of all apps to FCM. FCM has one environment, so each app has one route, in `production`.
 ///
 /// Apps with the same service account share access tokens and connections. Apps of the same project share its quota.
 struct FCMGateways: SenderGateways {
     private(set) var byRoute: [ProviderRoute: FCMGateway] = [:]
     /// The executor of each app: the event loop of its account's connections.
     private(set) var executors: [AppID: any TaskExecutor] = [:]
-    /// Each account with its apps.
+    /// Each account with its apps, in the order of their start.
     private(set) var accounts: [(account: FCMAccount, apps: [AppID])] = []
+    private var usersOfFile: [String: AccountUsers] = [:]
+    private var executorsOfFile: [String: EventLoopExecutor] = [:]
+    private var loops: EventLoopExecutors
+    private let settings: FCMSettings
+    private let fetch: HTTPSFetch
+    private let clock: SenderClock
+    private let deadline: Duration
+    private let logger: Logger
     /// The quota of each Google project.
     let quotas: ProjectQuotas
     /// The routes whose service account is unusable at start, each with the reason.
@@ -45,29 +54,75 @@ struct FCMGateways: SenderGateways {
         apps: AppCatalog, settings: FCMSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         deadline: Duration = FCMGateways.deadline, logger: Logger
     ) async throws {
-        let fetch = HTTPSFetch(caFile: settings.caFile)
+        self.settings = settings
+        self.clock = clock
+        self.deadline = deadline
+        self.logger = logger
+        fetch = HTTPSFetch(caFile: settings.caFile)
         quotas = ProjectQuotas(perMinute: settings.quota, clock: clock, logger: logger)
-        var loops = EventLoopExecutors(eventLoopGroup)
+        loops = EventLoopExecutors(eventLoopGroup)
         let appsByFile = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
-        for (file, apps) in appsByFile.sorted(by: { $0.key < $1.key }) {
-            let ids = apps.map(\.id)
-            let lowestQuota = apps.compactMap { $0.fcm?.messagesPerMinute }.min()
+        for (_, apps) in appsByFile.sorted(by: { $0.key < $1.key }) {
+            for app in apps { try await add(app) }
+        }
+    }
+
+    /// Loads the app's service account, unless another app uses it already.
+    mutating func add(_ app: AppConfiguration) async throws {
+        guard let fcm = app.fcm else { return }
+        let users: AccountUsers
+        let index: Int
+        if let known = accounts.firstIndex(where: { $0.account.file.path == fcm.serviceAccountFile }) {
+            index = known
+            users = usersOfFile[fcm.serviceAccountFile] ?? AccountUsers()
+        } else {
+            index = accounts.count
+            users = AccountUsers()
+            usersOfFile[fcm.serviceAccountFile] = users
             let executor = loops.next()
-            let account = FCMAccount(
-                accountFile: file,
-                client: try HTTP2Client(
-                    endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: executor.eventLoop,
-                    logger: logger), tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
-                joinQuota: { [quotas] project in quotas.join(project, apps: ids, configuredPerMinute: lowestQuota) },
-                requestToken: fetch.postForm)
-            accounts.append((account, ids))
-            let problem = await account.load()
-            for id in ids {
-                executors[id] = executor
-                let route = ProviderRoute(app: id, environment: .production)
-                unusableRoutes[route] = problem
-                byRoute[route] = FCMGateway(account: account, clock: clock)
-            }
+            accounts.append((try account(fcm.serviceAccountFile, of: users, on: executor.eventLoop), []))
+            executorsOfFile[fcm.serviceAccountFile] = executor
+        }
+        let account = accounts[index].account
+        accounts[index].apps.append(app.id)
+        executors[app.id] = executorsOfFile[fcm.serviceAccountFile]
+        users.add(app.id, messagesPerMinute: fcm.messagesPerMinute)
+        // Before the project is known, the account joins the quota with all of its users.
+        if let project = account.project {
+            _ = quotas.join(project, apps: [app.id], configuredPerMinute: fcm.messagesPerMinute)
+        }
+        let route = ProviderRoute(app: app.id, environment: .production)
+        unusableRoutes[route] = await account.load()
+        byRoute[route] = FCMGateway(account: account, clock: clock, validateOnly: settings.validateOnly)
+    }
+
+    private func account(
+        _ file: String, of users: AccountUsers, on eventLoop: any EventLoop
+    ) throws -> FCMAccount {
+        FCMAccount(
+            accountFile: file,
+            client: try HTTP2Client(
+                endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: eventLoop, logger: logger),
+            tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
+            joinQuota: { [quotas] project in
+                let (apps, lowestQuota) = users.current
+                return quotas.join(project, apps: apps, configuredPerMinute: lowestQuota)
+            },
+            requestToken: fetch.postForm)
+    }
+}
+
+/// The apps that share a service account.
+private final class AccountUsers: Sendable {
+    private let users = Mutex<(apps: [AppID], lowestQuota: Int?)>(([], nil))
+
+    /// The apps, and the lowest `messages-per-minute` that one of them configures.
+    var current: (apps: [AppID], lowestQuota: Int?) { users.withLock { $0 } }
+
+    func add(_ app: AppID, messagesPerMinute: Int?) {
+        users.withLock { users in
+            users.apps.append(app)
+            users.lowestQuota = [users.lowestQuota, messagesPerMinute].compactMap { $0 }.min()
         }
     }
 }

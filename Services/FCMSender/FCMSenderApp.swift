@@ -14,12 +14,12 @@ struct FCMSenderApp {
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let apps = try context.apps(using: .fcm)
+        let catalog = try context.apps(using: .fcm)
         let gateways = try await FCMGateways(
-            apps: apps, settings: FCMSettings(context.settings), eventLoopGroup: context.eventLoopGroup,
+            apps: catalog, settings: FCMSettings(context.settings), eventLoopGroup: context.eventLoopGroup,
             logger: context.logger)
         let quotaPeers = QuotaPeerCounter(
             quotas: gateways.quotas, configuration: try context.amqp("quota"), logger: context.logger)
-        return try context.sender(to: .fcm, apps: apps.ids, gateways: gateways, with: [quotaPeers])
+        return try context.sender(to: .fcm, catalog: catalog, using: .fcm, gateways: gateways, with: [quotaPeers])
     }
 }

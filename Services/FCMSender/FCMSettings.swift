@@ -20,7 +20,11 @@ struct FCMSettings {
         summary: "Messages a minute that all fcm-senders together send to one project; an app's entry takes precedence."
     )
 
-    static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections, quota]
+    static let validateOnly = ConfigurationKey(
+        "FCM_VALIDATE_ONLY", .boolean, default: "no",
+        summary: "Whether FCM only validates messages, for trials with real credentials; no phone gets a push.")
+
+    static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections, quota, validateOnly]
 
     let endpoint: HTTP2Endpoint
     let tokenURL: String?
@@ -28,6 +32,8 @@ struct FCMSettings {
     let client: HTTP2ClientConfiguration
     /// The default quota of a project, in messages a minute.
     let quota: Int
+    /// Whether FCM validates messages and delivers none.
+    let validateOnly: Bool
 
     init(_ settings: Settings) throws(ConfigurationError) {
         let url = try settings.string(Self.url)
@@ -46,5 +52,6 @@ struct FCMSettings {
         client.pingAfter = nil
         self.client = client
         quota = try settings.integer(Self.quota)
+        validateOnly = try settings.boolean(Self.validateOnly)
     }
 }

@@ -16,8 +16,10 @@ struct ProviderSimulatorApp {
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let identity = try ServerIdentity(context)
+        let catalog = try context.apps(using: [.apns, .fcm])
         let simulator = Simulator(
-            state: try SimulatorState(context), log: RequestLog(capacity: try context.settings.integer(.logSize)))
+            state: try SimulatorState(catalog, context),
+            log: RequestLog(capacity: try context.settings.integer(.logSize)))
         let ports = ProviderPorts()
         let faultInjection = FaultInjection()
         func listener(_ port: ProviderPort, _ key: ConfigurationKey) throws -> ProviderListener {
@@ -40,13 +42,14 @@ struct ProviderSimulatorApp {
             try listener(.google, .fcmPort),
             ConnectionFaultService(faultInjection: faultInjection, simulator: simulator, ports: ports),
             IdleTimeoutService(rateLimits: simulator.state.rateLimits, ports: ports),
+            try context.appReloader(catalog, using: [.apns, .fcm]) { try simulator.state.keys.add($0) },
         ])
     }
 }
 
 extension SimulatorState {
-    init(_ context: ServiceContext) throws {
-        self.init(apps: try KnownApps(try context.apps(using: [.apns, .fcm])))
+    init(_ catalog: AppCatalog, _ context: ServiceContext) throws {
+        self.init(apps: try KnownApps(catalog))
         apnsStreams = try context.settings.integer(.apnsStreams)
         readsTokenPrefixes = try context.settings.boolean(.tokenScenarios)
         accessTokenLifetime = try context.settings.duration(.accessTokenLifetime).components.seconds

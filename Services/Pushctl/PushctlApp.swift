@@ -7,7 +7,7 @@ import ServiceKit
     static let configuration = CommandConfiguration(
         commandName: "pushctl",
         abstract:
-            "Operate Heliograph: topology, migrations, devices, campaigns, dead letters, dead rows, evidence, keys, tokens, events, topics, rules.",
+            "Operate Heliograph: apps, topology, migrations, devices, campaigns, dead letters, dead rows, evidence, keys, tokens, events, topics, rules.",
         discussion: """
             Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_ALLOW_PLAINTEXT,
             HELIOGRAPH_APPS, REGISTRY_URL, REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL,
@@ -15,7 +15,8 @@ import ServiceKit
             """,
         version: "pushctl \(Build.version)",
         subcommands: [
-            TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
+            AppCommand.self, TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self,
+            TokenCommand.self,
             PublishCommand.self, SendCommand.self, TriggerCommand.self, TestDeviceCommand.self, ChannelsCommand.self,
             TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
             KeysCommand.self, RulesCommand.self, RuleTool.Catalog.self, DeadCommand.self,

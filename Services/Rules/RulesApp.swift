@@ -42,19 +42,19 @@ struct RulesApp {
                 ])
         }
 
-        for app in apps.ids where ruleSets.ruleSets[app] == nil {
-            context.logger.warning(
-                "An app has no rule file; it takes direct notifications only, and other events are dead-lettered",
-                metadata: [LogKey.app: "\(app)"])
+        let catalog = try context.apps(using: .bearer)
+        let apps = ActiveApps(catalog)
+        for app in catalog.ids where ruleSets.ruleSets[app] == nil {
+            context.logger.warnWithoutRuleFile(app)
         }
         let verifier = try await BearerVerifier(
-            apps,
+            catalog,
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             maximumLifetime: try context.settings.duration(.bearerLifetime),
             logger: context.logger)
         let bus = try context.bus(
-            queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
-            publishingTo: [.notifications, .census], apps: apps.ids)
+            queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
+            publishingTo: [.notifications, .census], apps: catalog.ids)
         let database = try context.database(schema: "rules", migration: 16)
 
         let pool = database.pool
@@ -68,7 +68,7 @@ struct RulesApp {
         let connections = try context.settings.integer(.databasePoolSize)
         let bulkThrottle = BulkThrottle()
         let events = try context.stage(
-            "events", queues: WorkQueue.events(of: apps.ids),
+            "events", queues: WorkQueue.events(of: catalog.ids),
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(
                 currentRules: currentRules, store: DecisionStore(pool: pool, logger: logger),
@@ -87,13 +87,23 @@ struct RulesApp {
         let inboxFeed = InboxFeed(
             store: InboxFeedStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger)
         let terms = try HistoryTerms(context.settings)
-        let condition = context.readiness.condition("rules", waiting: "the rule files are not checked yet")
+        let ruleReloader = RuleReloader(
+            directory: directory, currentRules: currentRules, apps: apps,
+            condition: context.readiness.condition("rules", waiting: "the rule files are not checked yet"),
+            logger: logger)
+        let appReloader = try context.appReloader(
+            catalog, using: .bearer, consuming: { [.rulesAppEvents($0)] }, publishingTo: [.notifications]
+        ) { app, queues in
+            try await verifier.add(app)
+            // Before the first event: the rule file may be as new as the app.
+            ruleReloader.look()
+            if currentRules.ruleSets.ruleSets[app.id] == nil { logger.warnWithoutRuleFile(app.id) }
+            apps.insert(app)
+            for queue in queues { events.consume(queue) }
+        }
         func worker(_ worker: Worker) -> any Service {
             switch worker {
-            case .ruleReloader:
-                RuleReloader(
-                    directory: directory, currentRules: currentRules, apps: Set(apps.ids), condition: condition,
-                    logger: logger)
+            case .ruleReloader: ruleReloader
             case .sweeper:
                 Sweeper(
                     tombstones: TombstoneStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
@@ -131,7 +141,7 @@ struct RulesApp {
             case .censusWorker:
                 CensusWorker(
                     store: CensusStore(pool: pool), reports: CensusReportStore(pool: pool), table: CensusTable(pool),
-                    apps: apps.ids,
+                    apps: apps,
                     probe: { queue, isDead in try await probe.status(of: isDead ? queue.deadName : queue.name) },
                     now: now, logger: logger)
             }
@@ -144,14 +154,14 @@ struct RulesApp {
             keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "rules"), master: nil,
                 limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
-                logger: context.logger), inboxFeed: inboxFeed, now: now, isWebOrigin: apps.listsWebOrigin)
+                logger: context.logger), inboxFeed: inboxFeed, now: now, isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
             connections: StreamRoutes.maximumStreams + HTTPServerLimits.defaultConnections)
         return ServiceAssembly(
             database.services + [operators] + bus.services + [context.censusReporter(on: bus)]
                 + Worker.allCases.map(worker)
-                + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, census, server])
+                + [KeyRefresher(verifier), events, outcomes, erasures, census, appReloader, server])
     }
 
     /// Loads the rule files of a folder. The error has a line for each mistake.
@@ -161,5 +171,13 @@ struct RulesApp {
         } catch {
             throw ConfigurationError(error.problems.map { "\(directory)/\($0)" })
         }
+    }
+}
+
+extension Logger {
+    fileprivate func warnWithoutRuleFile(_ app: AppID) {
+        warning(
+            "An app has no rule file; it takes direct notifications only, and other events are dead-lettered",
+            metadata: [LogKey.app: "\(app)"])
     }
 }

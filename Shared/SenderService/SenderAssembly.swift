@@ -2,44 +2,64 @@ package import PushProtocol
 package import ServiceKit
 package import ServiceLifecycle
 import Messaging
+import Providers
 import PushSending
 import ServiceConnections
 
 extension ServiceContext {
-    /// Assembles a sender: consumes the pushes of `apps`, sends them through `gateways` and publishes outcomes.
+    /// Assembles a sender: consumes the pushes of `catalog`, sends them through `gateways` and publishes outcomes. Adds
+    /// new apps of the apps file while it runs.
     ///
     /// - Parameter services: further services of the provider. They stop after the stage.
     package func sender(
-        to provider: Provider, apps: [AppID], gateways: some SenderGateways, with services: [any Service] = []
+        to provider: Provider, catalog: AppCatalog, using files: AppCatalog.Files, gateways: some SenderGateways,
+        with services: [any Service] = []
     ) throws(ConfigurationError) -> ServiceAssembly {
         let routes = ProviderRoutes(gateways.byRoute, provider: provider, logger: logger)
         for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
-        for route in routes.all {
-            // Degrades readiness only, because other apps still work.
+        register(routes.all, of: routes)
+        let current = CurrentGateways(gateways)
+
+        let queues = WorkQueue.pushes(provider, of: catalog.ids)
+        let bus = try bus(queues: queues, publishingTo: [.outcomes, .census], reading: [.senderRevocations])
+        let revocations = Revocations(provider: provider, logger: logger)
+        let stream = try read(.senderRevocations, on: bus, apply: revocations.add, onGap: { revocations.noteGap() })
+        let handler = PushStageHandler(
+            provider: provider, routes: routes, executors: { current.executor(of: $0) }, revocations: revocations,
+            logger: logger)
+        let stage = try stage(queues: queues, policy: handler.policy, on: bus, handler: handler)
+        let supervisor = RouteSupervisor(routes: routes, provider: provider, pause: stage.pause, resume: stage.resume)
+
+        let credentials = CredentialWatcher(
+            { current.watchedFiles }, routes: routes, provider: provider, logger: logger)
+        // Degrades readiness only, because the old credential still works.
+        readiness.register("credential-files") { credentials.problem.map { .degraded($0) } ?? .holds }
+
+        let reloader = try appReloader(
+            catalog, using: files, consuming: { WorkQueue.pushes(provider, of: [$0]) }, publishingTo: []
+        ) { app, queues in
+            let added = try await current.add(app)
+            routes.add(added.routes)
+            register(Array(added.routes.keys), of: routes)
+            for queue in queues { stage.consume(queue) }
+            // After the queues are consumed: an open circuit breaker pauses them.
+            for (route, reason) in added.unusable { routes.trip(route, misconfigured: reason) }
+        }
+
+        return ServiceAssembly(
+            [ProviderClients({ current.clients }, provider: provider), credentials] + bus.services
+                + [censusReporter(on: bus)] + stream.services + services + [
+                    StartAfterCatchUp(stream.reader, stage), supervisor, reloader,
+                ])
+    }
+
+    /// Registers a condition for each route. It degrades readiness only, because other apps still work.
+    private func register(_ added: [ProviderRoute], of routes: ProviderRoutes) {
+        for route in added {
             readiness.register("lane-\(route)") {
                 (routes.openCause(of: route) ?? routes.thirdPartyOpenCause(of: route))
                     .map { .degraded($0.reason) } ?? .holds
             }
         }
-
-        let queues = WorkQueue.pushes(provider, of: apps)
-        let bus = try bus(queues: queues, publishingTo: [.outcomes, .census], reading: [.senderRevocations])
-        let revocations = Revocations(provider: provider, logger: logger)
-        let stream = try read(.senderRevocations, on: bus, apply: revocations.add, onGap: { revocations.noteGap() })
-        let handler = PushStageHandler(
-            provider: provider, routes: routes, executors: gateways.executors, revocations: revocations,
-            logger: logger)
-        let stage = try stage(queues: queues, policy: handler.policy, on: bus, handler: handler)
-        let supervisor = RouteSupervisor(routes: routes, provider: provider, pause: stage.pause, resume: stage.resume)
-
-        let credentials = CredentialWatcher(gateways.watchedFiles, routes: routes, provider: provider, logger: logger)
-        // Degrades readiness only, because the old credential still works.
-        readiness.register("credential-files") { credentials.problem.map { .degraded($0) } ?? .holds }
-
-        return ServiceAssembly(
-            [ProviderClients(gateways.clients, provider: provider), credentials] + bus.services
-                + [censusReporter(on: bus)] + stream.services + services + [
-                    StartAfterCatchUp(stream.reader, stage), supervisor,
-                ])
     }
 }

@@ -96,6 +96,41 @@ extension ServiceContext {
     }
 }
 
+extension ServiceContext {
+    /// Creates the service that adds new apps while the process runs. Verifies that the queues of an app exist before
+    /// it calls `add`.
+    ///
+    /// - Parameters:
+    ///   - served: the apps that the process serves from its start.
+    ///   - files: the kinds of files that the process uses.
+    ///   - queues: the queues of an app that the process consumes.
+    ///   - exchanges: the exchanges that the process publishes to; the app's queues behind them must exist too.
+    ///   - add: starts to serve an app and to consume its queues. Throws if the app cannot be served yet.
+    package func appReloader(
+        _ served: AppCatalog, using files: AppCatalog.Files,
+        consuming queues: @escaping @Sendable (AppID) -> [WorkQueue],
+        publishingTo exchanges: [ExchangeName],
+        add: @escaping @Sendable (AppConfiguration, [WorkQueue]) async throws -> Void
+    ) throws(ConfigurationError) -> AppReloader {
+        let configuration = try amqp("apps")
+        return try appReloader(served, using: files) { [logger] app in
+            let queues = queues(app.id)
+            let topology = Topology(apps: [app.id]).subset(consuming: queues, publishingTo: exchanges)
+            let problems = try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
+                try await topology.verify(using: administrator)
+            }
+            if let problem = problems.first { throw AppNotReady(reason: "\(problem)") }
+            try await add(app, queues)
+        }
+    }
+}
+
+/// A new app whose queues do not exist yet.
+struct AppNotReady: Error, CustomStringConvertible {
+    let reason: String
+    var description: String { reason }
+}
+
 /// A stream reader and its services.
 package struct StreamAssembly: Sendable {
     package let reader: StreamReader

@@ -112,7 +112,7 @@ enum ImportRules {
         "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
         "Crypto": ["PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "Pushctl", "ProviderSimulator"],
-        "CryptoExtras": ["ProviderSimulator"],
+        "CryptoExtras": ["Pushctl", "ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
         "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],

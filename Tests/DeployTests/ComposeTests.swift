@@ -58,7 +58,12 @@ import TestSupport
         for (name, service) in services where service["build"] != nil {
             #expect(service["cap_drop"]?.items.map(\.text) == ["ALL"], "\(name)")
             #expect(service["security_opt.0"]?.text == "no-new-privileges:true", "\(name)")
-            #expect(service["privileged"] == nil && service["user"] == nil, "\(name)")
+            #expect(service["privileged"] == nil, "\(name)")
+            // Reads key files of another user, and gives their copies to the services' user.
+            let readsKeys = name == "app-folder"
+            #expect(service["user"]?.text == (readsKeys ? "0:0" : nil), "\(name)")
+            let added = readsKeys ? ["CHOWN", "DAC_OVERRIDE", "FOWNER"] : nil
+            #expect(service["cap_add"]?.items.compactMap(\.text) == added, "\(name)")
             if let product = service["build.args.SERVICE"]?.text {
                 #expect(product == name)
                 #expect(service["image"]?.text == "heliograph/\(product):dev")
@@ -104,8 +109,9 @@ import TestSupport
                 .compactMap(\.value.text)
             for port in service["ports"]?.items.compactMap(\.text) ?? [] {
                 let parts = port.split(separator: ":").map(String.init)
-                #expect(parts.count == 3 && parts[0] == "127.0.0.1", "\(name): \(port)")
-                #expect(listening.contains(parts[2]), "\(name): \(port)")
+                // Phones reach the proxy from outside.
+                #expect(name == "tls" || parts.count == 3 && parts[0] == "127.0.0.1", "\(name): \(port)")
+                #expect(listening.contains(parts.last ?? ""), "\(name): \(port)")
             }
         }
         #expect(try service("provider-simulator")["ports.0"]?.text == "127.0.0.1:9480:9480")
@@ -115,7 +121,9 @@ import TestSupport
         let declared = try #require(file["volumes"]).names
         for (name, service) in services {
             for volume in service["volumes"]?.items.compactMap(\.text) ?? [] {
-                let source = String(volume.prefix { $0 != ":" })
+                let source =
+                    volume.firstMatch(of: /^\$\{[A-Z_]+:-([^}]+)\}:/).map { String($0.1) }
+                    ?? String(volume.prefix { $0 != ":" })
                 let isThere =
                     source.hasPrefix(".")
                     ? FileManager.default.fileExists(atPath: "\(Repository.root)/\(source)")
@@ -134,5 +142,80 @@ import TestSupport
                 #expect(ports.contains("\(url.port ?? 443)"), "\(sender): \(name)")
             }
         }
+    }
+
+    @Test(arguments: ["sandbox", "real"])
+    func `an override for real providers replaces every address of the simulator`(providers: String) throws {
+        let override = try Manifest.one("deploy/compose/\(providers).yaml")
+        #expect(override["services.credentials.environment.PROVIDERS"]?.text == providers)
+        #expect(override["services.demo.environment.PROVIDERS"]?.text == providers)
+        for (name, changed) in override["services"]?.members ?? [] {
+            _ = try service(name)
+            for (variable, value) in changed["environment"]?.members ?? [] where variable.hasSuffix("_URL") {
+                #expect(value.text?.hasPrefix("https://") == true, "\(name): \(variable)")
+                #expect(providers == "real" || value.text != "https://api.push.apple.com", "\(variable)")
+            }
+        }
+        for sender in ["apns-sender", "fcm-sender"] {
+            let simulated = (try service(sender)["environment"]?.members ?? [])
+                .filter { $0.value.text?.contains("simulator") == true }
+            for (variable, _) in simulated {
+                let value = override["services.\(sender).environment.\(variable)"]?.text
+                #expect(value != nil && value?.contains("simulator") == false, "\(sender): \(variable)")
+            }
+        }
+        let validates = override["services.fcm-sender.environment.FCM_VALIDATE_ONLY"]?.text
+        #expect(validates == (providers == "sandbox" ? "yes" : nil))
+    }
+
+    @Test func `the proxy has every device path, no operator path, and sends streams at once`() throws {
+        let text = try Repository.text("deploy/compose/Caddyfile")
+        #expect(text.contains("flush_interval -1"))
+        for (service, folder) in DevicePaths.folders {
+            let matcher = service == "rules" ? "rules" : "registry"
+            let line = try #require(text.split(separator: "\n").first { $0.contains("@\(matcher) path ") })
+            let patterns = line.split(separator: " ").filter { $0.hasPrefix("/") }
+            for path in try DevicePaths.described(folder) {
+                let isCarried = patterns.contains { pattern in
+                    pattern.hasSuffix("/*") ? path.hasPrefix(pattern.dropLast()) : path == pattern
+                }
+                #expect(isCarried != path.hasPrefix("/v1/operator"), "\(service): \(path)")
+            }
+        }
+    }
+
+    @Test func `the folder of an app joins the demonstration's apps, and generated keys do not reach real providers`()
+        async throws
+    {
+        let place = try TemporaryFolder()
+        func run(_ executable: String, _ arguments: String..., providers: String = "simulator") async throws -> Int32? {
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+            let process = try ChildProcess(
+                executable: executable, arguments,
+                environment: ["PATH": path, "PUSHCTL": ChildProcess.product("pushctl"), "PROVIDERS": providers])
+            return await process.exit()
+        }
+        let scripts = "\(Repository.root)/deploy/compose"
+        let (source, target) = ("\(place.path)/my-app", "\(place.path)/volume")
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+        let made = try await run(
+            ChildProcess.product("pushctl"), "app", "new", "my-app", "--folder", source, "--simulated")
+        #expect(made == 0)
+        // Twice, as after a second `docker compose up`.
+        for _ in 1...2 {
+            #expect(try await run("\(scripts)/app-folder", source, target) == 0)
+            #expect(try await run("\(scripts)/credentials", target) == 0)
+        }
+        let catalog = try AppCatalog.load(path: "\(target)/apps.yaml")
+        #expect(catalog.ids.contains { $0.rawValue == "my-app" } && catalog.ids.contains { $0.rawValue == "baolife" })
+        for app in catalog.ids {
+            #expect(FileManager.default.fileExists(atPath: "\(target)/rules/\(app).yaml"), "\(app)")
+        }
+        #expect(FileManager.default.fileExists(atPath: "\(target)/amqp-url-upstream-my-app"))
+        #expect(try await run("\(scripts)/credentials", target, providers: "real") != 0)
+        // Without the folder, the next start has the demonstration's apps only.
+        #expect(try await run("\(scripts)/app-folder", scripts, target) == 0)
+        #expect(try await run("\(scripts)/credentials", target) == 0)
+        #expect(try AppCatalog.load(path: "\(target)/apps.yaml").ids.contains { $0.rawValue == "my-app" } == false)
     }
 }

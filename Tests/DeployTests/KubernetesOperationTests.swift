@@ -95,25 +95,24 @@ import Testing
         for name in Set(names) { #expect(page.contains("`\(name)`"), "\(name)") }
     }
 
-    @Test func `the Ingress in the README has every path of devices and upstream services, and no operator path`()
-        throws
-    {
-        let page = try Repository.text("deploy/kubernetes/README.md")
-        let block = try #require(page.firstMatch(of: #/\n    apiVersion: networking[\s\S]*?\n\n/#)).0
-        let manifest = try Manifest.parse(
-            block.split(separator: "\n").map { String($0.dropFirst(4)) }.joined(separator: "\n"))
+    @Test func `the Ingress has every device path, no operator path, and keeps streams for an hour`() throws {
+        let manifest = try Manifest.one("deploy/kubernetes/components/ingress/ingress.yaml")
+        let annotations = manifest["metadata.annotations"]?.members ?? []
+        for name in ["proxy-read-timeout", "proxy-send-timeout"] {
+            let value = annotations.first { $0.name == "nginx.ingress.kubernetes.io/\(name)" }?.value
+            #expect((value?.text.flatMap(Int.init) ?? 0) >= 3600 && value?.isString == true, "\(name)")
+        }
+        #expect(annotations.contains { $0.name.hasSuffix("/proxy-buffering") && $0.value.text == "off" })
+        #expect(manifest["spec.tls.0.hosts.0"]?.text == manifest["spec.rules.0.host"]?.text)
+        #expect(try Repository.text("deploy/kubernetes/README.md").contains("components/ingress"))
         var carried: [String: [String]] = [:]
         for path in manifest["spec.rules.0.http.paths"]?.items ?? [] {
             let service = path["backend.service.name"]?.text ?? ""
             carried[service, default: []].append(try #require(path["path"]?.text))
         }
-        for (service, folder) in [
-            ("token-registry", "TokenRegistry/Service"), ("rules", "Rules"), ("events-api", "EventsAPI"),
-        ] {
+        for (service, folder) in DevicePaths.folders {
             let prefixes = carried[service, default: []]
-            let described = try Manifest.one("Services/\(folder)/API/openapi.yaml")["paths"]?.members.map(\.name) ?? []
-            let ours = described.filter { $0.hasPrefix("/v1/") || $0.hasPrefix("/api/") }
-            #expect(!ours.isEmpty)
+            let ours = try DevicePaths.described(folder)
             for path in ours {
                 let isCarried = prefixes.contains { path == $0 || path.hasPrefix("\($0)/") }
                 #expect(isCarried != path.hasPrefix("/v1/operator"), "\(service): \(path)")

@@ -98,7 +98,7 @@ import TestSupport
             for _ in 1...20 {
                 site.show(try Issuer.set(old))
                 uptime.advance(by: KeyCache.lifetime)
-                await KeyRefresher(verifier.keyCaches).refresh()
+                await KeyRefresher(verifier).refresh()
                 site.show(try Issuer.set(new))
                 uptime.advance(by: KeyCache.pause)
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -116,7 +116,7 @@ import TestSupport
             site.show(page)
             for _ in 1...3 {
                 uptime.advance(by: KeyCache.lifetime)
-                await KeyRefresher(verifier.keyCaches).refresh()
+                await KeyRefresher(verifier).refresh()
                 #expect(try await Self.refusal(verifier, old) == nil)
                 // The token may be valid: the response must not sign its user out.
                 #expect(try await Self.refusal(verifier, new) == .keysUnavailable)
@@ -124,7 +124,7 @@ import TestSupport
             #expect(log.lines.filter { $0.level == .error }.count == 1, "logged once")
             site.show(try Issuer.set(new))
             uptime.advance(by: KeyCache.pause)
-            await KeyRefresher(verifier.keyCaches).refresh()
+            await KeyRefresher(verifier).refresh()
             #expect(try await Self.refusal(verifier, new) == nil)
             #expect(log.lines.last?.level == .notice)
         }
@@ -135,10 +135,10 @@ import TestSupport
         try await Self.withSite(try Issuer.set(old)) { site, uptime, _, verifier in
             site.show(try Issuer.set(new))
             uptime.advance(by: KeyCache.lifetime - .seconds(1))
-            await KeyRefresher(verifier.keyCaches).refresh()
+            await KeyRefresher(verifier).refresh()
             #expect(try await Self.refusal(verifier, old) == nil)
             uptime.advance(by: .seconds(1))
-            await KeyRefresher(verifier.keyCaches).refresh()
+            await KeyRefresher(verifier).refresh()
             #expect(try await Self.refusal(verifier, old) == .untrusted)
         }
     }
@@ -170,7 +170,7 @@ import TestSupport
         let verifier = try await Self.verifier(.file(path), uptime)
         try folder.write("key.pem", "half a k")
         uptime.advance(by: KeyCache.lifetime)
-        await KeyRefresher(verifier.keyCaches).refresh()
+        await KeyRefresher(verifier).refresh()
         #expect(try await Self.refusal(verifier, old) == nil)
         try folder.write("key.pem", new.material)
         uptime.advance(by: KeyCache.pause)

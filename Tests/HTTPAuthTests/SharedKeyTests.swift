@@ -28,6 +28,30 @@ import TestSupport
         } catch { return .failure(error) }
     }
 
+    @Test func `an app that is added is verified from then on, and one with an unusable key changes nothing`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let issuer = try await Issuer.hmac(BearerKeys.secret)
+        let path = try folder.write("secret", issuer.material)
+        func app(_ name: String, _ file: String) throws -> AppConfiguration {
+            AppConfiguration(
+                id: try #require(AppID(rawValue: name)),
+                bearer: [BearerVerification(algorithm: .hs256, keyFile: file, appClaim: .init("azp", is: name))])
+        }
+        let verifier = try await BearerVerifier(AppCatalog([]), logger: .silent)
+        let members: JSONValue = ["sub": "456", "exp": .int(Int64(Date().timeIntervalSince1970) + 3600)]
+        let token = try issuer.token(members.merging(["azp": "late"]))
+        await #expect(throws: BearerTokenError.self) { try await verifier.verify(token) }
+        await #expect(throws: ConfigurationError.self) { try await verifier.add(try app("bad", "/nowhere")) }
+        #expect(verifier.keyCaches.isEmpty)
+        try await verifier.add(try app("late", path))
+        #expect(try await verifier.verify(token).app.rawValue == "late")
+        try await verifier.add(try app("later", path))
+        #expect(verifier.keyCaches.count == 1)
+        #expect(try await verifier.verify(token).app.rawValue == "late")
+    }
+
     @Test func `the app claim decides the app`() async throws {
         for (value, app) in [("one", "one"), ("second", "other")] {
             let answer = try await Self.verify(

@@ -29,7 +29,8 @@ struct SenderPolicyTests {
         let app = AppID(rawValue: "demo")!
         let executor = MarkedExecutor()
         let handler = PushStageHandler(
-            provider: .apns, routes: ProviderRoutes([:], provider: .apns, logger: .silent), executors: [app: executor],
+            provider: .apns, routes: ProviderRoutes([:], provider: .apns, logger: .silent),
+            executors: { $0 == app ? executor : nil },
             logger: .silent)
         for lane in Lane.allCases {
             let policy = handler.policy(.senderPushes(.apns, lane, app))

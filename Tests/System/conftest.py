@@ -14,8 +14,11 @@ from local_stack import Stack, eventually  # noqa: E402
 from port_reservation import free_port_base  # noqa: E402
 
 
-# Long runs, and last the tests that start further stacks.
-LAST = ["test_cluster.py", "test_failover.py", "test_provider_faults.py", "test_sender_restarts.py", "test_start_and_stop.py"]
+# Tests that add apps to the stack, long runs, and last the tests that start further stacks.
+LAST = [
+    "test_own_app.py", "test_cluster.py", "test_failover.py", "test_provider_faults.py", "test_sender_restarts.py",
+    "test_start_and_stop.py",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

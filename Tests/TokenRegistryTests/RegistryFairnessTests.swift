@@ -3,6 +3,7 @@ import Foundation
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceKit
 import ServiceLifecycle
 import Testing
 import TestSupport
@@ -40,7 +41,7 @@ struct RegistryFairnessTests {
                 service: "token-registry", queues: WorkQueue.notifications(of: Self.apps), policy: Self.policy,
                 bus: place.bus,
                 handler: NotificationHandler(
-                    store: place.store, campaigns: CampaignStore(place.store.database), apps: Set(Self.apps)),
+                    store: place.store, campaigns: CampaignStore(place.store.database), apps: ActiveApps(Self.apps)),
                 logger: .silent)
             let pushes = WorkQueue.senderPushes(.apns, lane, Self.quiet).name
             try await Self.measure(
@@ -59,7 +60,7 @@ struct RegistryFairnessTests {
             let stage = Stage(
                 service: "token-registry", queues: WorkQueue.devices(of: Self.apps), policy: Self.policy,
                 bus: place.bus,
-                handler: DeviceCommandHandler(store: place.store, apps: Set(Self.apps), logger: .silent),
+                handler: DeviceCommandHandler(store: place.store, apps: ActiveApps(Self.apps), logger: .silent),
                 logger: .silent)
             let relay = OutboxRelay(
                 service: "token-registry", store: OutboxStore(place.store.database), bus: place.bus, logger: .silent)

@@ -8,14 +8,17 @@ extension KnownApps {
     /// Loads the public half of every credential in the catalog.
     init(_ catalog: AppCatalog) throws(ConfigurationError) {
         self.init()
-        for app in catalog.apps {
-            if let apns = app.apns {
-                certifiedTopics.insert(apns.topic)
-                // Client certificates are verified by their issuer, so only the topic is needed.
-                if case .key(let key) = apns.credential { try add(APNsKey(key, of: apns), of: app.id) }
-            }
-            if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
+        for app in catalog.apps { try add(app) }
+    }
+
+    /// Loads the public half of the app's credentials.
+    mutating func add(_ app: AppConfiguration) throws(ConfigurationError) {
+        if let apns = app.apns {
+            // Client certificates are verified by their issuer, so only the topic is needed.
+            if case .key(let key) = apns.credential { try add(APNsKey(key, of: apns), of: app.id) }
+            certifiedTopics.insert(apns.topic)
         }
+        if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
     }
 
     private mutating func add(_ key: APNsKey, of app: AppID) throws(ConfigurationError) {
@@ -23,6 +26,17 @@ extension KnownApps {
             try add(key)
         } catch {
             throw ConfigurationError("HELIOGRAPH_APPS: \(app): \(error)")
+        }
+    }
+}
+
+extension AcceptedKeys {
+    /// Accepts the credentials of a new app. Adds nothing if they contradict another app's.
+    func add(_ app: AppConfiguration) throws(ConfigurationError) {
+        try withApps { (apps: inout KnownApps) throws(ConfigurationError) in
+            var extended = apps
+            try extended.add(app)
+            apps = extended
         }
     }
 }

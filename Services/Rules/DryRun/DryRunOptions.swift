@@ -21,7 +21,7 @@ struct DryRunOptions: ParsableArguments {
         """
 
     /// The time of events without one begins at 2026-01-01.
-    private static let start = Timestamp(milliseconds: 1_767_225_600_000)
+    static let start = Timestamp(milliseconds: 1_767_225_600_000)
     /// How long the dry run continues after the last event.
     private static let rest = Duration.seconds(86_400)
 

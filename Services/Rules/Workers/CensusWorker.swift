@@ -21,7 +21,7 @@ actor CensusWorker: Service {
     private let store: CensusStore
     private let reports: CensusReportStore
     private let table: CensusTable
-    private let apps: [AppID]
+    private let apps: ActiveApps
     /// Reads a queue at the broker; `nil` if the broker has no such queue.
     private let probe: @Sendable (WorkQueue, _ isDead: Bool) async throws -> (messages: Int, consumers: Int)?
     /// The time that processes share (``DatabaseClock``).
@@ -42,7 +42,7 @@ actor CensusWorker: Service {
     }
 
     init(
-        store: CensusStore, reports: CensusReportStore, table: CensusTable, apps: [AppID],
+        store: CensusStore, reports: CensusReportStore, table: CensusTable, apps: ActiveApps,
         probe: @escaping @Sendable (WorkQueue, Bool) async throws -> (messages: Int, consumers: Int)?,
         now: @escaping @Sendable () async throws -> Timestamp, logger: Logger
     ) {
@@ -127,7 +127,7 @@ actor CensusWorker: Service {
         let now = try await now()
         if let presentAt, now - presentAt < Self.presentPace { return }
         var queued: [CensusCount] = []
-        for (app, queue) in [("-", WorkQueue.rulesEvents)] + apps.map({ ($0.rawValue, .rulesAppEvents($0)) }) {
+        for (app, queue) in [("-", WorkQueue.rulesEvents)] + apps.sorted.map({ ($0.rawValue, .rulesAppEvents($0)) }) {
             for (isDead, state) in [(false, CensusState.queued), (true, .deadLetter)] {
                 let messages = try await probe(queue, isDead)?.messages ?? 0
                 if messages > 0 {

@@ -17,18 +17,17 @@ final class RuleReloader: Service {
 
     private let directory: String
     private let currentRules: CurrentRules
-    /// The apps of `HELIOGRAPH_APPS`.
-    private let apps: Set<AppID>
+    private let apps: ActiveApps
     private let condition: Readiness.Condition?
     private let logger: Logger
     /// The text of all files at the last poll; `nil` if they could not be read.
     private let seen: Mutex<[String: Data?]?>
 
     /// - Parameters:
-    ///   - apps: the configured apps: none of them may lose its rules.
+    ///   - apps: the apps in service: none of them may lose its rules.
     ///   - condition: a readiness condition, degraded while files are refused.
     init(
-        directory: String, currentRules: CurrentRules, apps: Set<AppID>, condition: Readiness.Condition? = nil,
+        directory: String, currentRules: CurrentRules, apps: ActiveApps, condition: Readiness.Condition? = nil,
         logger: Logger
     ) {
         self.directory = directory

@@ -46,16 +46,17 @@ import ServiceKit
         let policy: @Sendable (WorkQueue) -> StagePolicy = {
             $0.app == nil ? StagePolicy() : .perApp(connections: connections, queues: 3)
         }
-        let fids = FIDHalts(store: FIDStore(database.pool), apps: catalog.ids, logger: context.logger)
+        let apps = ActiveApps(catalog)
+        let fids = FIDHalts(store: FIDStore(database.pool), apps: apps, logger: context.logger)
 
         let notifications = try context.stage(
             "notifications", queues: notificationQueues, policy: policy, on: bus,
             handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), bulkThrottle: bulkThrottle,
+                store: store, campaigns: campaigns, apps: apps, bulkThrottle: bulkThrottle,
                 fids: { fids.preference }))
         let commands = try context.stage(
             "commands", queues: deviceQueues, policy: policy, on: bus,
-            handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger))
+            handler: DeviceCommandHandler(store: store, apps: apps, logger: context.logger))
 
         let router = RegistryAPI.router(
             store: store,
@@ -70,7 +71,7 @@ import ServiceKit
                 logger: context.logger),
             changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
-            apps: Set(catalog.ids), isWebOrigin: catalog.listsWebOrigin)
+            apps: apps, isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
             router, host: .registryHost, port: .registryPort,
             connections: try context.settings.integer(.registryConnections))
@@ -93,11 +94,23 @@ import ServiceKit
         let rewriter = TokenRewriter(
             store: TokenRewriteStore(database.pool, tokens: tokens, logger: context.logger), bulkThrottle: bulkThrottle,
             logger: context.logger)
-        let keys = KeyRefresher(verifier.keyCaches)
+        let keys = KeyRefresher(verifier)
+        let reloader = try context.appReloader(
+            catalog, using: .bearer,
+            consuming: { WorkQueue.notifications(of: [$0]) + WorkQueue.devices(of: [$0]) },
+            publishingTo: [.pushes]
+        ) { app, queues in
+            try await verifier.add(app)
+            apps.insert(app)
+            for queue in queues {
+                if case .registryAppDevices = queue { commands.consume(queue) }
+                if case .registryAppNotifications = queue { notifications.consume(queue) }
+            }
+        }
         return ServiceAssembly(
             database.services + [operators] + bus.services + [
                 context.censusReporter(on: bus), relay, sweeper, history, lists, runner, fids, keys, notifications,
-                commands, server,
+                commands, reloader, server,
             ] + (tokens.isConfigured ? [rewriter] : []))
     }
 }

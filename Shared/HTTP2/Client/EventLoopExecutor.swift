@@ -56,7 +56,7 @@ package final class EventLoopExecutor: TaskExecutor {
 }
 
 /// The executors of an event loop group, one for each loop.
-package struct EventLoopExecutors {
+package struct EventLoopExecutors: Sendable {
     private let group: any EventLoopGroup
     private var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
 

@@ -3,9 +3,10 @@ package import HTTPSFetch
 package import Logging
 package import ServiceKit
 import PushProtocol
+import Synchronization
 
 /// Verifies bearer tokens with the keys of all configured apps. The matching key and the claims decide the app.
-package struct BearerVerifier: Sendable {
+package final class BearerVerifier: Sendable {
     /// One app's requirements for the claims.
     private struct ClaimRules: Sendable {
         let app: AppID
@@ -18,9 +19,12 @@ package struct BearerVerifier: Sendable {
         var claimRules: [ClaimRules]
     }
 
-    private let sources: [KeySourceRules]
+    private let sources = Mutex<[KeySourceRules]>([])
+    private let fetch: HTTPSFetch
     private let maximumLifetime: Duration
     private let now: @Sendable () -> Date
+    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let logger: Logger
 
     /// The default of `HELIOGRAPH_BEARER_LIFETIME`.
     package static let defaultMaximumLifetime = Duration.seconds(30 * 86_400)
@@ -32,29 +36,36 @@ package struct BearerVerifier: Sendable {
         now: @escaping @Sendable () -> Date = { Date() },
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) async throws(ConfigurationError) {
-        var sources: [KeySourceRules] = []
-        for app in catalog.apps {
-            for verification in app.bearer {
-                let rules = ClaimRules(app: app.id, verification: verification)
-                let known = sources.firstIndex {
-                    $0.keyCache.source == verification.keys && $0.keyCache.algorithm == verification.algorithm
-                }
-                if let known {
-                    sources[known].claimRules.append(rules)
-                    continue
-                }
-                let keyCache = KeyCache(
-                    verification.algorithm, from: verification.keys, fetch: fetch, uptime: uptime, logger: logger)
-                await keyCache.refresh()
-                if let lastError = await keyCache.lastError, !verification.keys.isTransient(lastError) {
-                    throw ConfigurationError("apps.\(app.id).bearer: \(verification.keys.name): \(lastError)")
-                }
-                sources.append(KeySourceRules(keyCache: keyCache, claimRules: [rules]))
-            }
-        }
-        self.sources = sources
+        self.fetch = fetch
         self.maximumLifetime = maximumLifetime
         self.now = now
+        self.uptime = uptime
+        self.logger = logger
+        for app in catalog.apps { try await add(app) }
+    }
+
+    /// Reads the keys of an app and verifies its tokens from now on. Throws for an unusable file or an invalid URL, and
+    /// then adds nothing; an unreachable URL is retried. Calls must not overlap.
+    package func add(_ app: AppConfiguration) async throws(ConfigurationError) {
+        var sources = sources.withLock { $0 }
+        for verification in app.bearer {
+            let rules = ClaimRules(app: app.id, verification: verification)
+            let known = sources.firstIndex {
+                $0.keyCache.source == verification.keys && $0.keyCache.algorithm == verification.algorithm
+            }
+            if let known {
+                sources[known].claimRules.append(rules)
+                continue
+            }
+            let keyCache = KeyCache(
+                verification.algorithm, from: verification.keys, fetch: fetch, uptime: uptime, logger: logger)
+            await keyCache.refresh()
+            if let lastError = await keyCache.lastError, !verification.keys.isTransient(lastError) {
+                throw ConfigurationError("apps.\(app.id).bearer: \(verification.keys.name): \(lastError)")
+            }
+            sources.append(KeySourceRules(keyCache: keyCache, claimRules: [rules]))
+        }
+        self.sources.withLock { [sources] in $0 = sources }
     }
 
     /// Returns the HTTPS client for key sets.
@@ -66,14 +77,14 @@ package struct BearerVerifier: Sendable {
     }
 
     /// The key caches of all sources.
-    package var keyCaches: [KeyCache] { sources.map(\.keyCache) }
+    package var keyCaches: [KeyCache] { sources.withLock { $0.map(\.keyCache) } }
 
     /// Verifies a token and returns its user. If several apps reject it, throws the most specific reason.
     package func verify(_ text: String) async throws(BearerTokenError) -> Caller {
         let token = try SignedToken(text)
         var signers: [KeySourceRules] = []
         var lacking: [KeySourceRules] = []
-        for source in sources where source.keyCache.algorithm.rawValue == token.algorithm {
+        for source in sources.withLock({ $0 }) where source.keyCache.algorithm.rawValue == token.algorithm {
             // Both checks use one snapshot: a key added between two reads would be neither tried nor missing.
             let keys = await source.keyCache.keys
             if keys.haveSigned(token) {

@@ -4,9 +4,10 @@ import ServiceLifecycle
 /// Refreshes the bearer keys of all sources when they are old, and retries failed sources. Runs until graceful
 /// shutdown.
 package struct KeyRefresher: Service {
-    private let keyCaches: [KeyCache]
+    private let verifier: BearerVerifier
 
-    package init(_ keyCaches: [KeyCache]) { self.keyCaches = keyCaches }
+    /// - Parameter verifier: its key caches are refreshed, also those of apps that are added later.
+    package init(_ verifier: BearerVerifier) { self.verifier = verifier }
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -18,6 +19,7 @@ package struct KeyRefresher: Service {
     /// |---|---|---|---|
     /// | `heliograph_http_bearer_sources_away` | gauge | | files and URLs whose last refresh failed |
     func refresh() async {
+        let keyCaches = verifier.keyCaches
         await withTaskGroup(of: Void.self) { group in
             for keyCache in keyCaches { group.addTask { await keyCache.refreshIfDue() } }
         }

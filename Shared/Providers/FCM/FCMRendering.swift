@@ -44,10 +44,11 @@ package final class FCMRendering: PushRendering {
         ProviderHeader("content-type", "application/json")
     ])
 
-    package init(_ push: Push, now: Timestamp) {
+    /// - Parameter validateOnly: FCM validates every message and delivers none.
+    package init(_ push: Push, now: Timestamp, validateOnly: Bool = false) {
         let text = push.encodedContent
         // An encoded content has no overrides, so it is not a dry run.
-        isDryRun = text == nil && push.content.fcm?.validateOnly ?? false
+        isDryRun = validateOnly || text == nil && push.content.fcm?.validateOnly ?? false
         let first = push.targets.first?.badge
         if push.targets.allSatisfy({ $0.badge == first }) {
             messages = .one(Self.message(push, text, badge: first, now: now))

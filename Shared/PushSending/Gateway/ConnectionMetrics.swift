@@ -25,7 +25,9 @@ struct ConnectionMetrics {
     /// The statistics recorded last, and their client.
     private var last: (client: HTTP2Client, statistics: HTTP2ClientStatistics)?
 
-    init(_ client: ProviderClient, provider: Provider) {
+    /// - Parameter former: the metrics of the same client under another label; counts continue from there.
+    init(_ client: ProviderClient, provider: Provider, after former: ConnectionMetrics? = nil) {
+        last = former?.last
         let labels = [
             ("provider", provider.rawValue), ("environment", client.environment.rawValue),
             ("apps", client.apps.map(\.rawValue).joined(separator: ",")),
@@ -37,6 +39,16 @@ struct ConnectionMetrics {
         failed = Counter(label: "heliograph_push_connects_total", dimensions: labels + [("result", "failed")])
         goAways = Counter(label: "heliograph_push_goaways_total", dimensions: labels)
         resends = Counter(label: "heliograph_push_resends_total", dimensions: labels)
+    }
+
+    /// Whether the statistics recorded last are those of `client`.
+    func counts(_ client: HTTP2Client) -> Bool { last?.client === client }
+
+    /// Records that no client has this label any more.
+    func recordEnd() {
+        connections.record(0)
+        streams.record(0)
+        waiting.record(0)
     }
 
     mutating func record(_ client: HTTP2Client) {

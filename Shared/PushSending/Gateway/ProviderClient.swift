@@ -15,4 +15,12 @@ package struct ProviderClient: Sendable {
         self.environment = environment
         self.current = current
     }
+
+    /// Identifies the client in metrics.
+    struct Label: Hashable {
+        let apps: [AppID]
+        let environment: ProviderEnvironment
+    }
+
+    var label: Label { Label(apps: apps, environment: environment) }
 }

@@ -35,7 +35,7 @@ package struct CredentialWatcher: Service {
         }
     }
 
-    private let files: [WatchedFile]
+    private let files: @Sendable () -> [WatchedFile]
     private let routes: ProviderRoutes
     private let provider: Provider
     private let clock: SenderClock
@@ -44,6 +44,14 @@ package struct CredentialWatcher: Service {
     package init(
         _ files: [WatchedFile], routes: ProviderRoutes, provider: Provider, clock: SenderClock = .system,
         logger: Logger
+    ) {
+        self.init({ files }, routes: routes, provider: provider, clock: clock, logger: logger)
+    }
+
+    /// - Parameter files: the files now; apps may be added.
+    package init(
+        _ files: @escaping @Sendable () -> [WatchedFile], routes: ProviderRoutes, provider: Provider,
+        clock: SenderClock = .system, logger: Logger
     ) {
         self.files = files
         self.routes = routes
@@ -54,7 +62,7 @@ package struct CredentialWatcher: Service {
 
     /// The errors of the current files, for readiness; `nil` without errors.
     package var problem: String? {
-        let problems = files.compactMap { $0.file.problem.map { "\($0)" } }
+        let problems = files().compactMap { $0.file.problem.map { "\($0)" } }
         return problems.isEmpty ? nil : problems.joined(separator: "; ")
     }
 
@@ -67,7 +75,7 @@ package struct CredentialWatcher: Service {
 
     /// Reloads every changed file once.
     package func reload() async {
-        for watched in files {
+        for watched in files() {
             // Also of an unchanged file: the days until expiry decrease.
             defer { recordExpiry(of: watched) }
             let metadata: Logger.Metadata = ["file": "\(watched.file.path)"]

@@ -2,10 +2,11 @@ package import Logging
 package import Providers
 package import PushProtocol
 import Metrics
+import Synchronization
 
 /// The configured routes of one sender, each with its gateway and circuit breaker.
 ///
-/// Routes that are not in here are unconfigured. Fixed for the life of the process.
+/// Routes that are not in here are unconfigured. A route stays until the process ends.
 package final class ProviderRoutes: Sendable {
     /// A gateway with the circuit breaker of its route.
     struct GuardedGateway: Sendable {
@@ -23,9 +24,10 @@ package final class ProviderRoutes: Sendable {
 
     let events: AsyncStream<RouteEvent>
     private let continuation: AsyncStream<RouteEvent>.Continuation
-    private let routes: [ProviderRoute: GuardedGateway]
+    private let guarded = Mutex<[ProviderRoute: GuardedGateway]>([:])
     let provider: Provider
     let clock: SenderClock
+    private let logger: Logger
 
     /// - Parameters:
     ///   - gateways: the gateway of each configured route.
@@ -40,52 +42,65 @@ package final class ProviderRoutes: Sendable {
         self.continuation = continuation
         self.provider = provider
         self.clock = clock
-        routes = Dictionary(
-            uniqueKeysWithValues: gateways.map { route, gateway in
-                let gauge = RouteOpenGauge(route, provider)
-                gauge.record(isOpen: true)
-                let breaker = RouteCircuitBreaker(
-                    clock: clock,
-                    thirdPartyChanged: { transition in
-                        logger.reportThirdParty(transition, of: route)
-                        Gauge(label: "heliograph_push_third_party_open", dimensions: gauge.dimensions)
-                            .record(transition == .closed ? 1 : 0)
-                    }
-                ) { transition in
-                    gauge.record(isOpen: transition == .closed)
-                    logger.report(transition, of: route)
-                    switch transition {
-                    case .opened(_, let pause): continuation.yield(.opened(route, pause: pause))
-                    case .closed: continuation.yield(.closed(route))
-                    }
-                }
-                return (route, GuardedGateway(gateway: gateway, breaker: breaker))
-            })
+        self.logger = logger
+        add(gateways)
     }
+
+    /// Adds the routes of an app, whose circuit breakers are closed. Ignores known routes.
+    package func add(_ gateways: [ProviderRoute: any PushGateway]) {
+        for (route, gateway) in gateways {
+            let new = GuardedGateway(gateway: gateway, breaker: breaker(of: route))
+            guarded.withLock { guarded in
+                if guarded[route] == nil { guarded[route] = new }
+            }
+        }
+    }
+
+    private func breaker(of route: ProviderRoute) -> RouteCircuitBreaker {
+        let gauge = RouteOpenGauge(route, provider)
+        gauge.record(isOpen: true)
+        return RouteCircuitBreaker(
+            clock: clock,
+            thirdPartyChanged: { [logger] transition in
+                logger.reportThirdParty(transition, of: route)
+                Gauge(label: "heliograph_push_third_party_open", dimensions: gauge.dimensions)
+                    .record(transition == .closed ? 1 : 0)
+            }
+        ) { [logger, continuation] transition in
+            gauge.record(isOpen: transition == .closed)
+            logger.report(transition, of: route)
+            switch transition {
+            case .opened(_, let pause): continuation.yield(.opened(route, pause: pause))
+            case .closed: continuation.yield(.closed(route))
+            }
+        }
+    }
+
+    private var routes: [ProviderRoute: GuardedGateway] { guarded.withLock { $0 } }
 
     func send(_ event: RouteEvent) { continuation.yield(event) }
 
-    subscript(route: ProviderRoute) -> GuardedGateway? { routes[route] }
+    subscript(route: ProviderRoute) -> GuardedGateway? { guarded.withLock { $0[route] } }
 
     /// All configured routes, sorted.
     package var all: [ProviderRoute] { routes.keys.sorted { ($0.app, $0.environment) < ($1.app, $1.environment) } }
 
     /// Why a route's circuit breaker is open; `nil` while it is closed, and for an unconfigured route.
-    package func openCause(of route: ProviderRoute) -> CircuitBreaker.OpenCause? { routes[route]?.breaker.openCause }
+    package func openCause(of route: ProviderRoute) -> CircuitBreaker.OpenCause? { self[route]?.breaker.openCause }
 
     /// Why the provider rejects the key that it holds for a third party; `nil` while it does not.
     package func thirdPartyOpenCause(of route: ProviderRoute) -> CircuitBreaker.OpenCause? {
-        routes[route]?.breaker.thirdParty.openCause
+        self[route]?.breaker.thirdParty.openCause
     }
 
     /// Opens the circuit breaker of a route whose credential is known to be unusable.
     package func trip(_ route: ProviderRoute, misconfigured reason: String) {
-        routes[route]?.breaker.record(.misconfigured(reason: reason))
+        self[route]?.breaker.record(.misconfigured(reason: reason))
     }
 
     /// Ends the pause of a route and probes it at once, after a change of its credential.
     package func probeAtOnce(_ route: ProviderRoute) {
-        routes[route]?.breaker.endPause()
+        self[route]?.breaker.endPause()
         send(.credentialChanged(route))
     }
 
@@ -94,7 +109,7 @@ package final class ProviderRoutes: Sendable {
     /// A process without consumers is not counted among those that share the quota. Called before other pushes are
     /// admitted.
     func restartRamp(_ route: ProviderRoute) {
-        guard let quota = routes[route]?.gateway.quota else { return }
+        guard let quota = self[route]?.gateway.quota else { return }
         let hasPaused = routes.allSatisfy { other, guarded in
             other == route || guarded.gateway.quota !== quota || guarded.breaker.openCause != nil
         }

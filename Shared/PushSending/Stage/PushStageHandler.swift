@@ -17,7 +17,7 @@ package struct PushStageHandler: StageHandler {
     private let provider: Provider
     private let sender: PushSender
     private let routes: ProviderRoutes
-    private let executors: [AppID: any TaskExecutor]
+    private let executors: @Sendable (AppID) -> (any TaskExecutor)?
     private let metrics: PushMetrics
     private let healthCounters: RouteHealthCounters
     private let logger: Logger
@@ -27,7 +27,7 @@ package struct PushStageHandler: StageHandler {
     /// - Parameters:
     ///   - provider: the provider of the pushes.
     ///   - routes: the configured routes.
-    ///   - executors: the executor of each app's pushes, ideally that of its connections; the default is Swift's
+    ///   - executors: returns the executor of an app's pushes, ideally that of its connections; the default is Swift's
     ///     global executor.
     ///   - retry: decides about retries.
     ///   - recentOutcomes: the outcomes of redelivered pushes.
@@ -35,7 +35,8 @@ package struct PushStageHandler: StageHandler {
     ///   - clock: the clock.
     ///   - logger: the logger.
     package init(
-        provider: Provider, routes: ProviderRoutes, executors: [AppID: any TaskExecutor] = [:],
+        provider: Provider, routes: ProviderRoutes,
+        executors: @escaping @Sendable (AppID) -> (any TaskExecutor)? = { _ in nil },
         retry: RetryPolicy = RetryPolicy(),
         recentOutcomes: RecentOutcomeCache? = nil, revocations: Revocations? = nil, clock: SenderClock = .system,
         logger: Logger
@@ -68,7 +69,7 @@ package struct PushStageHandler: StageHandler {
         return StagePolicy(
             batchSize: isBulk ? 4 : 32, batchBytes: Self.concurrency * Self.bytesOfTarget,
             batchLinger: .milliseconds(2), prefetch: isBulk ? 64 : 500, concurrentBatches: 40, eagerBatches: 4,
-            unroutableRounds: nil, executor: executors[app])
+            unroutableRounds: nil, executor: executors(app))
     }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {

@@ -41,11 +41,6 @@ package struct AppCatalog: Hashable, Sendable {
     /// The app with this id, if configured.
     package subscript(id: AppID) -> AppConfiguration? { apps.first { $0.id == id } }
 
-    /// Whether an app lists this origin of web clients.
-    @Sendable package func listsWebOrigin(_ origin: String) -> Bool {
-        apps.contains { $0.webOrigins.contains(origin) }
-    }
-
     /// The kinds of files in the catalog. A process needs only the files that it uses.
     package struct Files: OptionSet, Hashable, Sendable {
         package let rawValue: Int

@@ -29,4 +29,20 @@ package struct ServiceContext: Sendable {
     package func apps(using files: AppCatalog.Files) throws(ConfigurationError) -> AppCatalog {
         try AppCatalog.load(path: settings.string(.apps), using: files)
     }
+    /// Creates the service that adds new apps of `HELIOGRAPH_APPS` while the process runs. Registers the readiness
+    /// condition `apps`, which is degraded while the file, or a new app, is not in use.
+    ///
+    /// - Parameters:
+    ///   - served: the apps that the process serves from its start.
+    ///   - files: the kinds of files that the process uses.
+    ///   - add: starts to serve an app. Throws if the app cannot be served yet.
+    package func appReloader(
+        _ served: AppCatalog, using files: AppCatalog.Files,
+        add: @escaping @Sendable (AppConfiguration) async throws -> Void
+    ) throws(ConfigurationError) -> AppReloader {
+        AppReloader(
+            path: try settings.string(.apps), served: served, using: files,
+            condition: readiness.condition("apps", degraded: "the apps file is not watched yet"), logger: logger,
+            add: add)
+    }
 }

@@ -91,6 +91,29 @@ import TestSupport
         }
     }
 
+    @Test func `an app that is added to an account shares its connections, and its quota counts`() async throws {
+        let folder = try CatalogFolder(
+            apps: """
+                  one: { fcm: { service-account-file: account.json, messages-per-minute: 900000 } }
+
+                """)
+        try folder.writeAccount()
+        try await SimulatedGoogle.run(folder) { google in
+            let sender = try await SenderUnderTest(google)
+            var gateways = sender.gateways
+            let account = FCMAppConfiguration(serviceAccountFile: folder.accountFile, messagesPerMinute: 600_000)
+            let added = try #require(AppID(rawValue: "added"))
+            try await gateways.add(AppConfiguration(id: added, fcm: account))
+            #expect(gateways.accounts.map { $0.apps.map(\.rawValue) } == [["one", "added"]])
+            #expect(gateways.quotas.all.map { $0.apps.map(\.rawValue) } == [["one", "added"]])
+            #expect(gateways.clients.count == 1 && gateways.unusableRoutes.isEmpty)
+            let route = ProviderRoute(app: added, environment: .production)
+            sender.routes.add(gateways.byRoute.filter { $0.key == route })
+            #expect(sender.routes.all.count == 2 && sender.routes.openCause(of: route) == nil)
+            await sender.stop()
+        }
+    }
+
     @Test func `a corrected account joins its project's quota`() async throws {
         let folder = try CatalogFolder(
             apps: """

@@ -46,6 +46,21 @@ import Testing
         }
     }
 
+    @Test func `an app that is added is accepted, and a contradicting one changes nothing`() throws {
+        try Self.withFolder { folder in
+            let simulator = Simulator(state: SimulatorState(apps: KnownApps()))
+            #expect(simulator.push()?.status == 403)
+            let app = try #require(try Self.catalog(folder).apps.first)
+            try simulator.state.keys.add(app)
+            try simulator.state.keys.add(app)
+            #expect(simulator.push()?.status == 200)
+            let impostor = try #require(
+                try Self.catalog(folder, key: P256.Signing.PrivateKey().pemRepresentation).apps.first)
+            #expect(throws: ConfigurationError.self) { try simulator.state.keys.add(impostor) }
+            #expect(simulator.push()?.status == 200)
+        }
+    }
+
     @Test func `an invalid credential is rejected with its file name`() throws {
         try Self.withFolder { folder in
             for (key, account) in [("nonsense", nil), (nil, "{}"), (nil, "nonsense")] as [(String?, String?)] {

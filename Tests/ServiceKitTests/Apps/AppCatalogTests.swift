@@ -57,12 +57,12 @@ import TestSupport
               b: { web-origins: ["https://b.example:8443"] }
               c:
             """)
-        let catalog = try AppCatalog.load(path: path)
+        let apps = ActiveApps(try AppCatalog.load(path: path))
         for origin in ["https://portal.example", "http://localhost:3000", "https://b.example:8443"] {
-            #expect(catalog.listsWebOrigin(origin))
+            #expect(apps.listsWebOrigin(origin))
         }
         for origin in ["https://portal.example:8443", "http://portal.example", "https://b.example", "null", ""] {
-            #expect(!catalog.listsWebOrigin(origin))
+            #expect(!apps.listsWebOrigin(origin))
         }
     }
 

@@ -18,4 +18,7 @@ package final class TemporaryFolder: Sendable {
         try Data(text.utf8).write(to: URL(filePath: file))
         return file
     }
+
+    /// Deletes a file.
+    package func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(path)/\(name)") }
 }

@@ -16,7 +16,44 @@ prepare_credentials() {
     }' >"$keys/service-account.json")
   fi
   (umask 077 && secret bearer >"$keys/bearer.secret")
-  sed "/^#/!s|@KEYS@|$keys|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.yaml"
+  prepare_apps
+}
+
+# The provider endpoints of the stack: simulator, sandbox or real. Fixed until it stops.
+providers() { cat "$STATE/run/providers" 2>/dev/null || echo simulator; }
+
+# Writes the next apps file and links the rule files: the demo's apps, which only the simulator accepts, and the apps of
+# the folders in run/app-folders. Services read the file after `apply_topology` has created the apps' queues.
+prepare_apps() {
+  local folder
+  mkdir -p "$STATE/rule-files"
+  is_running rules || find "$STATE/rule-files" -mindepth 1 -delete
+  rm -f "$STATE/apps.next.yaml"
+  if [ "$(providers)" = simulator ]; then
+    sed "/^#/!s|@KEYS@|$STATE/credentials|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.next.yaml"
+    ln -sfn "$ROOT"/Services/Rules/RuleSets/*.yaml "$STATE/rule-files/"
+  fi
+  while IFS= read -r folder; do
+    "$(product pushctl)" app install "$folder" --apps-file "$STATE/apps.next.yaml" --rules "$STATE/rule-files" \
+      --providers "$(providers)" >/dev/null || fail "the app folder $folder cannot be used" \
+      "pushctl app check $folder prints its mistakes"
+  done < <(cat "$STATE/run/app-folders" 2>/dev/null)
+}
+
+# The apps file that services read soon.
+next_apps_file() { if [ -f "$STATE/apps.next.yaml" ]; then echo "$STATE/apps.next.yaml"; else echo "$STATE/apps.yaml"; fi; }
+
+# apps_of FOLDER: the ids of its apps.
+apps_of() { basename -s .yaml -a "$1"/rules/*.yaml; }
+
+# apps_are_served APP...: whether rules and the registry consume the queues of the apps. Senders may pause theirs.
+apps_are_served() {
+  local queues app
+  queues=$("$STATE/rabbitmqctl" -q list_queues --silent -p heliograph name consumers) || return 1
+  for app in "$@"; do
+    awk -v end=".app.$app" 'substr($1, length($1) - length(end) + 1) == end { n++; if ($2 == 0) idle++ }
+      END { exit !(n == 4 && idle == 0) }' <<<"$queues" || return 1
+  done
 }
 
 # product NAME: the path of the built executable.
@@ -58,9 +95,9 @@ progress_of_build() {
 # Writes the broker's users with minimal permissions, as pushctl defines them.
 write_broker_definitions() {
   local role
-  for role in $("$(product pushctl)" topology roles --apps "$STATE/apps.yaml"); do secret "broker-$role" >/dev/null; done
+  for role in $("$(product pushctl)" topology roles --apps "$(next_apps_file)"); do secret "broker-$role" >/dev/null; done
   secret broker-administrator >/dev/null
-  "$(product pushctl)" topology definitions --apps "$STATE/apps.yaml" --passwords "$STATE/secrets" \
+  "$(product pushctl)" topology definitions --apps "$(next_apps_file)" --passwords "$STATE/secrets" \
     >"$STATE/rabbitmq-definitions.json" || fail "pushctl could not print the broker's definitions"
   chmod 600 "$STATE/rabbitmq-definitions.json"
 }
@@ -89,7 +126,9 @@ migrate() {
 
 apply_topology() {
   AMQP_URL_FILE=$(broker_url topology "$(secret broker-topology)" | private_file amqp-url-topology) \
-    "$(product pushctl)" topology apply --apps "$STATE/apps.yaml" || fail "the topology could not be applied"
+    "$(product pushctl)" topology apply --apps "$(next_apps_file)" || fail "the topology could not be applied"
+  # Running services serve new apps from now on.
+  [ ! -f "$STATE/apps.next.yaml" ] || mv "$STATE/apps.next.yaml" "$STATE/apps.yaml"
 }
 
 # service_environment NAME: the complete environment of a service as NAME=value lines. No line holds a secret, because
@@ -112,7 +151,7 @@ service_environment() {
   esac
   case $service in
     rules)
-      echo "RULES_DIRECTORY=${LOCAL_RULES_DIRECTORY:-$ROOT/Services/Rules/RuleSets}"
+      echo "RULES_DIRECTORY=${LOCAL_RULES_DIRECTORY:-$STATE/rule-files}"
       echo "RULES_HOST=127.0.0.1"
       echo "RULES_PORT=$RULES_PORT"
       echo "RULES_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}" ;;
@@ -132,13 +171,21 @@ service_environment() {
       # Short, for experiments: a spike below the guard's minimum is not detected in this time.
       echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;
     apns-sender)
-      echo "APNS_URL=https://localhost:$SIMULATOR_APNS_PORT"
-      echo "APNS_SANDBOX_URL=https://localhost:$SIMULATOR_APNS_SANDBOX_PORT"
-      echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+      case $(providers) in
+        simulator)
+          echo "APNS_URL=https://localhost:$SIMULATOR_APNS_PORT"
+          echo "APNS_SANDBOX_URL=https://localhost:$SIMULATOR_APNS_SANDBOX_PORT"
+          echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+        sandbox) echo "APNS_URL=https://api.sandbox.push.apple.com" ;;
+      esac ;;
     fcm-sender)
-      echo "FCM_URL=https://localhost:$SIMULATOR_FCM_PORT"
-      echo "FCM_TOKEN_URL=https://localhost:$SIMULATOR_FCM_PORT/token"
-      echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+      case $(providers) in
+        simulator)
+          echo "FCM_URL=https://localhost:$SIMULATOR_FCM_PORT"
+          echo "FCM_TOKEN_URL=https://localhost:$SIMULATOR_FCM_PORT/token"
+          echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+        sandbox) echo "FCM_VALIDATE_ONLY=yes" ;;
+      esac ;;
     provider-simulator)
       echo "SIMULATOR_HOST=127.0.0.1"
       echo "SIMULATOR_APNS_PORT=$SIMULATOR_APNS_PORT"
@@ -251,6 +298,11 @@ start_bus() {
     write_broker_configuration "$STATE/rabbitmq-definitions.json"
     write_rabbitmqctl
     start_broker
+  elif [ -f "$STATE/run/app-folders" ]; then
+    # The users of new apps. Passwords of known users stay.
+    write_broker_definitions
+    "$STATE/rabbitmqctl" -q import_definitions "$STATE/rabbitmq-definitions.json" >/dev/null \
+      || fail "the broker could not import the users of the new apps"
   fi
 }
 
@@ -288,5 +340,5 @@ stop_stack() {
   wait "${pids[@]}"
   stop_broker
   stop_database
-  rm -f "$STATE/run/port-base"
+  rm -f "$STATE"/run/{port-base,app-folders,providers}
 }

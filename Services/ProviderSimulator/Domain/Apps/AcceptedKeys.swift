@@ -11,6 +11,11 @@ final class AcceptedKeys: Sendable {
 
     var apps: KnownApps { lockedApps.withLock { $0 } }
 
+    /// Calls `change` with the apps, under the lock.
+    func withApps<Failure: Error>(_ change: (inout KnownApps) throws(Failure) -> Void) throws(Failure) {
+        try lockedApps.withLock { apps throws(Failure) in try change(&apps) }
+    }
+
     /// Adds the key of a `POST /keys` request.
     ///
     /// - Parameter body: The request's body, one key.

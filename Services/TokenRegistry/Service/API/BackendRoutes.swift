@@ -2,16 +2,17 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 import RegistryStore
+import ServiceKit
 
 /// Endpoints by which a backend registers devices of its users, with an API key for `devices:register`. The query names
 /// the app and the user.
 struct BackendRoutes: Sendable {
     private let devices: DeviceRegistrar
     private let keys: APIKeyAuthenticator
-    private let apps: Set<AppID>?
+    private let apps: ActiveApps?
 
-    /// - Parameter apps: the configured apps; `nil`: any.
-    init(devices: DeviceRegistrar, keys: APIKeyAuthenticator, apps: Set<AppID>?) {
+    /// - Parameter apps: the apps in service; `nil`: any.
+    init(devices: DeviceRegistrar, keys: APIKeyAuthenticator, apps: ActiveApps?) {
         self.devices = devices
         self.keys = keys
         self.apps = apps

@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import PushProtocol
 import RegistryStore
+import ServiceKit
 
 /// The HTTP API, documented in `openapi.yaml`.
 enum RegistryAPI {
@@ -16,7 +17,7 @@ enum RegistryAPI {
     static func router(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: ActiveApps? = nil,
         isWebOrigin: @escaping @Sendable (String) -> Bool = { _ in false }
     ) -> Router<BasicRequestContext> {
         let router = routes(
@@ -30,7 +31,7 @@ enum RegistryAPI {
     static func routes(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: ActiveApps? = nil,
         isWebOrigin: @escaping @Sendable (String) -> Bool = { _ in false }
     ) -> Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)

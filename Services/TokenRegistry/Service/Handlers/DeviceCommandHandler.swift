@@ -12,10 +12,10 @@ struct DeviceCommandHandler: StageHandler {
     private let store: RegistrationStore
     private let memberships: MembershipStore
     private let fids: FIDStore
-    private let apps: Set<AppID>
+    private let apps: ActiveApps
     private let logger: Logger
 
-    init(store: RegistrationStore, apps: Set<AppID>, logger: Logger) {
+    init(store: RegistrationStore, apps: ActiveApps, logger: Logger) {
         self.store = store
         memberships = MembershipStore(store.database)
         fids = FIDStore(store.database)
@@ -43,6 +43,8 @@ struct DeviceCommandHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<DeviceCommand>]) async throws -> [Verdict] {
+        // One snapshot: an app that is added meanwhile would be done without being carried out.
+        let apps = apps.all
         let known = batch.map(\.message).filter { apps.contains($0.app) }
         for run in known.runs(by: \.command.verb) {
             try await Outage.ofDatabase { try await carryOut(run) }

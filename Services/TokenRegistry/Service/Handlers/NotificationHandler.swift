@@ -9,14 +9,14 @@ import ServiceKit
 struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
     private let campaigns: CampaignStore
-    private let apps: Set<AppID>
+    private let apps: ActiveApps
     private let bulkThrottle: BulkThrottle
     private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
 
-    /// - Parameter apps: the configured apps. A campaign of another app would have no queue.
+    /// - Parameter apps: the apps in service. A campaign of another app would have no queue.
     init(
-        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
+        store: RegistrationStore, campaigns: CampaignStore, apps: ActiveApps,
         bulkThrottle: BulkThrottle = BulkThrottle(),
         fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
         now: @escaping @Sendable () -> Timestamp = { .now }

@@ -15,11 +15,11 @@ final class FIDHalts: Service {
     static let pace = Duration.seconds(5)
 
     private let store: FIDStore
-    private let apps: [AppID]
+    private let apps: ActiveApps
     private let logger: Logger
     private let known = Mutex(FIDPreference())
 
-    init(store: FIDStore, apps: [AppID], logger: Logger) {
+    init(store: FIDStore, apps: ActiveApps, logger: Logger) {
         self.store = store
         self.apps = apps
         self.logger = logger
@@ -50,7 +50,7 @@ final class FIDHalts: Service {
                 "FID halt of an app version has ended; using its FIDs again",
                 metadata: [LogKey.app: "\(cohort.app)", "app_version": "\(cohort.version)"])
         }
-        for app in apps {
+        for app in apps.sorted {
             Gauge(label: "heliograph_registry_fid_halts", dimensions: [("app", app.rawValue)])
                 .record(current.halted.count { $0.app == app })
         }

@@ -1,0 +1,105 @@
+package import Logging
+import FoundationEssentials
+import PushProtocol
+import ServiceLifecycle
+
+/// Adds the new apps of a changed apps file without a restart. Runs until graceful shutdown.
+///
+/// Polls the file, because notifications of the file system miss a replaced symbolic link, with which Kubernetes
+/// updates a volume. Refuses the whole file if it has a mistake. A new app that cannot be served yet is tried again at
+/// every poll. Both are logged once for each reason, and degrade the readiness condition `apps`.
+///
+/// A removed app is served until the process ends, and so are the former settings of a changed app. Both are logged.
+package actor AppReloader: Service {
+    /// The polling interval.
+    package static var pace: Duration { .seconds(2) }
+
+    private let path: String
+    private let files: AppCatalog.Files
+    private let condition: Readiness.Condition
+    private let logger: Logger
+    private let add: @Sendable (AppConfiguration) async throws -> Void
+    private var served: AppCatalog
+    /// The file's content at the last poll.
+    private var seen: Data?
+    private var lastProblem: String?
+
+    /// - Parameters:
+    ///   - path: the apps file.
+    ///   - served: the apps that the process serves from its start.
+    ///   - files: the kinds of files that must exist.
+    ///   - condition: the readiness condition. Holds, or is degraded.
+    ///   - add: starts to serve an app. Throws if the app cannot be served yet; the error's description is the reason.
+    package init(
+        path: String, served: AppCatalog, using files: AppCatalog.Files, condition: Readiness.Condition,
+        logger: Logger, add: @escaping @Sendable (AppConfiguration) async throws -> Void
+    ) {
+        self.path = path
+        self.served = served
+        self.files = files
+        self.condition = condition
+        self.logger = logger
+        self.add = add
+        condition.set(.holds)
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat { await self.look() } while (try? await Task.sleep(for: Self.pace)) != nil
+        }
+    }
+
+    /// Reads the file once. Does nothing if it is unchanged and the last poll had no problem.
+    package func look() async {
+        let content = FileManager.default.contents(atPath: path)
+        guard content != seen || lastProblem != nil else { return }
+        let isNew = content != seen
+        seen = content
+        let catalog: AppCatalog
+        do throws(ConfigurationError) {
+            catalog = try AppCatalog.load(path: path, using: files)
+        } catch {
+            report("the apps file is refused; the former apps are served: \(error)")
+            return
+        }
+        if isNew { noteDifferences(catalog) }
+        var reasons: [String] = []
+        for app in catalog.apps where served[app.id] == nil {
+            do {
+                try await add(app)
+                served = AppCatalog(served.apps + [app])
+                logger.notice("App added; serving it", metadata: [LogKey.app: "\(app.id)"])
+            } catch {
+                reasons.append("the new app \(app.id) is not served yet: \(error)")
+            }
+        }
+        report(reasons.isEmpty ? nil : reasons.joined(separator: "; "))
+    }
+
+    private func report(_ problem: String?) {
+        condition.set(problem.map { .degraded($0) } ?? .holds)
+        defer { lastProblem = problem }
+        guard problem != lastProblem else { return }
+        if let problem {
+            logger.error(
+                "Apps file has changed and is not fully in use; trying again", metadata: [LogKey.reason: "\(problem)"])
+        } else {
+            logger.notice("Apps file is fully in use again")
+        }
+    }
+
+    private func noteDifferences(_ catalog: AppCatalog) {
+        for app in served.apps {
+            guard let new = catalog[app.id] else {
+                logger.warning(
+                    "App removed from the apps file; serving it until a restart", metadata: [LogKey.app: "\(app.id)"])
+                continue
+            }
+            if new != app {
+                logger.warning(
+                    "Settings of an app changed in the apps file; the former ones count until a restart",
+                    metadata: [LogKey.app: "\(app.id)"])
+            }
+        }
+    }
+}

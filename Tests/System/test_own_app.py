@@ -1,0 +1,169 @@
+"""The page "Your own app", command by command, and apps that are added to running services."""
+
+import os
+import pathlib
+import re
+import subprocess
+import uuid
+
+import pytest
+
+from conftest import ROOT
+from local_stack import SERVICES, cloud_event, eventually
+
+PAGE = ROOT / "deploy" / "operations" / "your-own-app.md"
+
+
+def steps(page: str) -> list[tuple[str, list[str]]]:
+    """The shell blocks of a page, each with the lines that it is said to print."""
+    blocks = re.findall(r"```sh\n(.*?)```(?:\n+```text\n(.*?)```)?", page, re.DOTALL)
+    return [(commands, expected.splitlines()) for commands, expected in blocks]
+
+
+class Reader:
+    """A person who follows the page: one shell, whose variables last from step to step."""
+
+    def __init__(self, stack, home: pathlib.Path):
+        self.stack, self.variables = stack, home / "variables"
+        self.variables.write_text("")
+        # Everything is built: `swift build` would wait for other builds of this checkout.
+        self.environment = {**stack.environment, "HOME": str(home), "LOCAL_SKIP_BUILD": "yes"}
+
+    def run(self, commands: str) -> str:
+        """Runs one block like a person would, and returns all of its output. A failed command fails the block."""
+        commands = commands.replace(".local/", f"{self.stack.state}/")
+        script = f"set -a; . '{self.variables}'; set +a; set -e\n{commands}\nexport -p >'{self.variables}'"
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, text=True, timeout=180,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, f"{commands}\n{done.stdout[-3000:]}"
+        return done.stdout
+
+
+def is_repeatable(commands: str) -> bool:
+    """Whether a block may be repeated until its answer is there: it reads, or publishes with a new id each time."""
+    return commands.startswith(("pushctl explain", 'curl -fsS "$SIMULATOR_URL', 'jq --arg id "message-$RANDOM"'))
+
+
+def pids(stack) -> dict[str, str]:
+    return {service: stack.service("pid", service) for service in SERVICES}
+
+
+@pytest.fixture(scope="module")
+def reader(stack, tmp_path_factory):
+    return Reader(stack, tmp_path_factory.mktemp("home"))
+
+
+def test_every_command_of_the_page_works_and_prints_what_the_page_says(stack, reader):
+    before = pids(stack)
+    blocks = steps(PAGE.read_text())
+    assert len(blocks) >= 10
+    for commands, expected in blocks:
+        output = []
+
+        def prints():
+            output[:] = [reader.run(commands)]
+            return all(line in output[0] for line in expected)
+
+        if is_repeatable(commands):
+            eventually(prints, 60, f"the output {expected} of {commands}")
+        else:
+            assert prints(), f"{expected} of {commands}: {output[0][-3000:]}"
+    assert pids(stack) == before, "a service restarted"
+    topic = "com.example.my-app"
+    sent = [request for request in stack.requests("apns") if request["headers"].get("apns-topic") == topic]
+    assert len(sent) >= 3 and all(request["status"] == 200 for request in sent)
+
+
+def new_folder(stack, folder: pathlib.Path, name: str) -> pathlib.Path:
+    code, output = stack.pushctl("app", "new", name, "--folder", str(folder / name), "--simulated")
+    assert code == 0, output
+    return folder / name
+
+
+def up(stack, folder: pathlib.Path) -> str:
+    done = subprocess.run(
+        [ROOT / "deploy" / "local" / "up", "--detach", "--apps", folder],
+        env={**stack.environment, "LOCAL_SKIP_BUILD": "yes"}, stdin=subprocess.DEVNULL, text=True, timeout=180,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
+FOLLOWERS = ["rules", "token-registry", "apns-sender", "fcm-sender"]
+
+
+def problem(stack, service: str) -> str:
+    """The reason for which a service's apps file is not fully in use. The service must be ready."""
+    status, report = stack.http("GET", f"http://127.0.0.1:{stack.admin_port(service)}/health/ready")
+    assert status == 200 and report["ready"], report
+    return next(one.get("reason", "") for one in report["conditions"] if one["name"] == "apps")
+
+
+def message_to(stack, app: str, *users: str, text: str) -> None:
+    event = {"message": {"id": "m", "text": text}, "sender": {"id": "pat", "name": "Pat"}, "recipients": list(users)}
+    stack.publish(
+        f"{app}.message.sent", cloud_event("message.sent", event, f"own-{uuid.uuid4()}"),
+        content_type="application/cloudevents+json")
+
+
+def test_a_broken_apps_file_and_a_missing_queue_are_reported_and_harm_nobody(stack, tmp_path, phones):
+    apps = pathlib.Path(stack.env["HELIOGRAPH_APPS"])
+    former = apps.read_text()
+    name = f"late-{uuid.uuid4().hex[:6]}"
+    try:
+        apps.write_text(former + "  broken: { apsn: {} }\n")
+        for service in FOLLOWERS:
+            eventually(lambda: "unknown key" in problem(stack, service), 30, f"{service}'s refusal")
+        # Without its queues, an app is not served, and says which command is missing.
+        apps.write_text(former + f"  {name}:\n")
+        for service in FOLLOWERS:
+            eventually(lambda: "pushctl topology apply" in problem(stack, service), 30, f"{service}'s waiting")
+        user = f"u-{uuid.uuid4().hex[:8]}"
+        phones("family-portal", user, uuid.uuid4().hex * 2)
+        data = {
+            "message": {"id": 1, "text": "still served", "thread_id": None}, "sender": {"id": "pat", "name": "Pat"},
+            "participants": [user]}
+        stack.publish(
+            "family-portal.chat.message.created", cloud_event("chat.message.created", data, f"own-{uuid.uuid4()}"),
+            content_type="application/cloudevents+json")
+        eventually(lambda: "still served" in str(stack.requests("apns")), 30, "a push of another app")
+    finally:
+        apps.write_text(former)
+    for service in FOLLOWERS:
+        eventually(lambda: not problem(stack, service), 30, f"{service}'s recovery")
+
+
+def test_two_apps_are_added_without_a_restart_and_are_apart(stack, tmp_path):
+    before = pids(stack)
+    names = [f"{word}-{uuid.uuid4().hex[:6]}" for word in ("first", "second")]
+    for name in names:
+        assert f"serving {name}" in up(stack, new_folder(stack, tmp_path, name))
+    stack.forget_requests()
+    for name in names:
+        status, answer = stack.register(name, "sam", uuid.uuid4().hex * 2)
+        assert (status, answer["success"]) == (200, True)
+        message_to(stack, name, "sam", text=f"for {name}")
+
+    def received():
+        requests = stack.requests("apns")
+        return {one["headers"]["apns-topic"]: one["body"]["aps"]["alert"]["body"] for one in requests}
+
+    wanted = {f"com.example.{name}": f"for {name}" for name in names}
+    eventually(lambda: received() == wanted, 60, f"the pushes {wanted}")
+    assert pids(stack) == before
+    assert "family-portal" in pathlib.Path(stack.env["HELIOGRAPH_APPS"]).read_text()
+
+
+def test_a_folder_with_a_mistake_is_refused_and_the_running_stack_stays(stack, tmp_path):
+    folder = new_folder(stack, tmp_path, f"bad-{uuid.uuid4().hex[:6]}")
+    (folder / "credentials" / "apns.p8").write_text("nonsense")
+    done = subprocess.run(
+        [ROOT / "deploy" / "local" / "up", "--detach", "--apps", folder],
+        env={**stack.environment, "LOCAL_SKIP_BUILD": "yes"}, stdin=subprocess.DEVNULL, text=True, timeout=180,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode != 0 and "apns.p8:1:" in done.stdout and "cannot be used" in done.stdout
+    for service in SERVICES[:4]:
+        assert stack.service("pid", service)
+    # A later start does not try the folder again.
+    assert str(folder) not in (stack.state / "run" / "app-folders").read_text()
