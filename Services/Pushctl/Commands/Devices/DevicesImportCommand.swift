@@ -30,14 +30,17 @@ extension DevicesCommand {
         var unannounced = false
         @OptionGroup var keys: TokenKeysOption
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let work = try work()
             let cipher = dryRun ? nil : try keys.load()
             do {
                 let state = try await withSignalCancellation { try await self.run(work, cipher) }
-                for line in ImportProgress.summary(state, report: work.report) { print(line) }
-                if state.refused > 0 { throw ExitCode.failure }
+                try output.write(
+                    ImportProgress.json(state, report: work.report),
+                    text: ImportProgress.summary(state, report: work.report))
+                if state.refused > 0 { throw ExitCode(CommandStatus.findings.rawValue) }
             } catch let error as PostgresError where error.code == .cancelled || error.code == .poolClosed {
                 throw stopped
             } catch is CancellationError {
@@ -51,13 +54,13 @@ extension DevicesCommand {
 
         private func work() throws -> DeviceImport {
             guard let format = try format.map(Self.format) ?? DeviceFormat(path: file) else {
-                throw CommandError("\(file): unknown format; give --format ndjson or --format csv")
+                throw CommandError("\(file): unknown format; give --format ndjson or --format csv", .usage)
             }
-            guard devicesPerUser > 0 else { throw CommandError("--devices-per-user must be 1 or more") }
+            guard devicesPerUser > 0 else { throw CommandError("--devices-per-user must be 1 or more", .usage) }
             let known = Set(try apps.load().ids)
             let usual = try app.map { name in
                 guard let id = AppID(rawValue: name), known.contains(id) else {
-                    throw CommandError("no app “\(name)” is in the apps file")
+                    throw CommandError("no app “\(name)” is in the apps file", .notFound)
                 }
                 return id
             }
@@ -67,7 +70,7 @@ extension DevicesCommand {
 
         private static func format(_ name: String) throws -> DeviceFormat {
             guard let format = DeviceFormat(rawValue: name) else {
-                throw CommandError("--format is ndjson or csv")
+                throw CommandError("--format is ndjson or csv", .usage)
             }
             return format
         }
