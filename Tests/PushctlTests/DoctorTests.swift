@@ -78,7 +78,7 @@ import TestSupport
                 "the user upstream-other may publish to events with any key", "pushctl topology definitions"
             ),
             (
-                "bindings", { $0["destination"] == "feedback.erasures" }, "3 bindings are missing, such as ",
+                "bindings", { $0["destination"] == "feedback.erasures" }, "2 bindings are missing, such as ",
                 "pushctl topology apply"
             ),
         ]
@@ -190,7 +190,9 @@ import TestSupport
             let key = folder.appending(path: "a.p8")
             try Data("-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----".utf8).write(to: key)
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: key.path)
-            try Data("{}".utf8).write(to: folder.appending(path: "a.json"))
+            let account = folder.appending(path: "a.json")
+            try Data("{}".utf8).write(to: account)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: account.path)
             let catalog = try catalog(
                 folder,
                 """

@@ -130,7 +130,7 @@ struct DatabaseDoctor: Sendable {
                 findings.append(
                     .error(
                         check, "the role \(role) may not use the schema \(schema)",
-                        cure: "GRANT USAGE ON SCHEMA \(schema), and SELECT ON \(schema).migration, TO \(role)"))
+                        cure: "GRANT USAGE ON SCHEMA \(schema) TO \(role), and the right to read \(schema).migration"))
             } else if !rights.hasLogin {
                 findings.append(
                     .warning(
