@@ -209,7 +209,6 @@ let package = Package(
             ],
             data: [
                 "Language", "Engine", "DryRun", "Storage/Migrations", "RuleSets", "README.md", "API/README.md",
-                "rule-file.schema.json",
             ],
             embedded: ["API/openapi.yaml"]),
         service(
