@@ -65,10 +65,12 @@ func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
 }
 
 /// A library under `Services/`, which belongs to one service.
-func library(_ name: String, path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+func library(
+    _ name: String, path: String, _ dependencies: [Target.Dependency], exclude: [String] = [], embedded: [String] = []
+) -> Target {
     .target(
-        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude, swiftSettings: swiftSettings
-    )
+        name: name, dependencies: dependencies, path: "Services/\(path)", exclude: exclude,
+        resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings)
 }
 
 /// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
@@ -161,7 +163,7 @@ let package = Package(
         shared(
             "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
             exclude: ["BrokerFacts.md"]),
-        shared("DecisionLog", ["PushProtocol", "Postgres"]),
+        shared("DecisionLog", ["Primitives", "PushProtocol", "Postgres"]),
         shared("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
         shared(
             "PushSending",
@@ -210,7 +212,8 @@ let package = Package(
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library(
             "RuleDryRun", path: "Rules/DryRun",
-            ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "ServiceKit", "PushProtocol", argumentParser]),
+            ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "ServiceKit", "PushProtocol", argumentParser],
+            embedded: ["rule-file.schema.json"]),
         service(
             "Rules",
             [
@@ -221,7 +224,6 @@ let package = Package(
             ],
             data: [
                 "Language", "Engine", "DryRun", "Storage/Migrations", "RuleSets", "README.md", "API/README.md",
-                "rule-file.schema.json",
             ],
             embedded: ["API/openapi.yaml"]),
         service(
@@ -258,7 +260,8 @@ let package = Package(
                 "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
                 "ServiceKit",
                 "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-                "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, cryptoExtras, logging,
+                "Primitives", "PushProtocol", "HTTP2", "HTTPSFetch", argumentParser, jwtKit, crypto, cryptoExtras,
+                logging,
             ], data: ["README.md"]),
         service(
             "ProviderSimulator",
@@ -383,8 +386,8 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "RegistryStore", "FeedbackStore", "TokenEncryption", "HTTPAuth", "PushSending",
-                "ServiceConnections", "DecisionLog",
+                "Pushctl", "Primitives", "RegistryStore", "FeedbackStore", "DecisionLog", "TokenEncryption", "HTTPAuth",
+                "PushSending", "ServiceConnections",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
                 logging,

@@ -12,7 +12,7 @@ enum ImportRules {
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
         "Messaging": ["AMQP", "Primitives", "PushProtocol"],
-        "DecisionLog": ["Postgres", "PushProtocol"],
+        "DecisionLog": ["Postgres", "Primitives", "PushProtocol"],
         "Providers": ["PushProtocol"],
         "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
@@ -55,7 +55,7 @@ enum ImportRules {
         "Pushctl": [
             "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
             "DecisionLog", "Providers", "PushSending", "TokenEncryption",
-            "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
+            "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol", "HTTP2", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
     ]

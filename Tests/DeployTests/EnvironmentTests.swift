@@ -74,7 +74,7 @@ import TestSupport
                 "HELIOGRAPH_APPS": "\(credentials.folder.path)/apps.yaml",
             ]
             let process = try ChildProcess(product: "pushctl", arguments, environment: environment)
-            #expect(await process.exit(within: .seconds(30)) == 1, "pushctl \(arguments): \(process.errors)")
+            #expect(await process.exit(within: .seconds(30)) == 78, "pushctl \(arguments): \(process.errors)")
             #expect(process.errors.contains("HELIOGRAPH_ALLOW_PLAINTEXT"), "\(process.errors)")
             #expect(!process.errors.contains("s3cret"))
         }

@@ -32,7 +32,7 @@ import TestSupport
     /// Performs `operation` against a server with this response.
     private func perform(
         _ operation: ChannelOperation, answer: HTTP2ServerStep
-    ) async throws -> (Result<[String], any Error>, HTTP2ServerRequest?) {
+    ) async throws -> (Result<ChannelOperation.Result, any Error>, HTTP2ServerRequest?) {
         let provider = try await FakeProvider.start { _ in [answer] }
         let settings = try Settings.load(
             keys: ChannelManagementClient.keys,
@@ -41,7 +41,7 @@ import TestSupport
                 "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
             ])
         let directory = try ChannelManagementClient(app(), .development, settings)
-        let result: Result<[String], any Error>
+        let result: Result<ChannelOperation.Result, any Error>
         do {
             result = .success(try await directory.perform(operation))
         } catch {
@@ -57,7 +57,7 @@ import TestSupport
         let (result, request) = try await perform(
             .create(.mostRecent),
             answer: .respond(status: 201, headers: [HTTP2Header(name: "apns-channel-id", value: "dHN0")]))
-        #expect(try result.get() == ["dHN0"])
+        #expect(try result.get() == .init(lines: ["dHN0"], json: ["channel": "dHN0"]))
         #expect(request?.method == "POST")
         #expect(request?.path == "/1/apps/com.example.app/channels")
         #expect(
@@ -80,18 +80,18 @@ import TestSupport
     @Test func `read and delete send the channel id in a header`() async throws {
         let body = Array(#"{"message-storage-policy":0,"push-type":"LiveActivity"}"#.utf8)
         let (read, asked) = try await perform(.read(channel: "dHN0"), answer: .respond(status: 200, body: body))
-        #expect(try read.get() == ["dHN0  storage: none  push type: LiveActivity"])
+        #expect(try read.get().lines == ["dHN0  storage: none  push type: LiveActivity"])
         #expect(asked?.method == "GET" && asked?.path == "/1/apps/com.example.app/channels")
         #expect(asked?.headers["apns-channel-id"] == "dHN0")
         let (deleted, request) = try await perform(.delete(channel: "dHN0"), answer: .respond(status: 204))
-        #expect(try deleted.get() == ["deleted dHN0"])
+        #expect(try deleted.get() == .init(lines: ["deleted dHN0"], json: ["deleted": "dHN0"]))
         #expect(request?.method == "DELETE" && request?.headers["apns-channel-id"] == "dHN0")
     }
 
     @Test func `list prints every id`() async throws {
         let (result, request) = try await perform(
             .list, answer: .respond(status: 200, body: Array(#"{"channels":["dHN0","dHN1"]}"#.utf8)))
-        #expect(try result.get() == ["dHN0", "dHN1"])
+        #expect(try result.get() == .init(lines: ["dHN0", "dHN1"], json: ["channels": ["dHN0", "dHN1"]]))
         #expect(request?.method == "GET" && request?.path == "/1/apps/com.example.app/all-channels")
     }
 

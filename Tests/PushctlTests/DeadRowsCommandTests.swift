@@ -66,7 +66,11 @@ import TestSupport
                     "rules.digest family unreadable family/1/only/a", "rules.person family unreadable family/1",
                 ])
             let lines = DeadRowsCommand.List.lines(entries, try await store.count(.init()))
-            #expect(lines.count == 5 && lines.last == "1 more in rules.held; raise --limit")
+            #expect(lines.count == 6 && lines.last == "1 more in rules.held; raise --limit")
+            #expect(lines[0].hasPrefix("dead at ") && lines[0].hasSuffix(" key"))
+            let json = DeadRowsCommand.List.json(entries, try await store.count(.init()))
+            #expect(json["unlisted"] == [["table": "rules.held", "count": 1]])
+            #expect(json["rows"]?.array?.first?["reason"] == "unreadable")
             #expect(DeadRowsCommand.List.lines([], []) == ["there are no dead rows"])
         }
     }

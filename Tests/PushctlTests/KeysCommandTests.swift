@@ -1,6 +1,7 @@
 import Foundation
 import HTTPAuth
 import Postgres
+import Primitives
 import PushProtocol
 import Testing
 import TestSupport
@@ -37,15 +38,16 @@ import TestSupport
 
             let entry = try #require(try await store.list().first)
             #expect(entry.id == key.id && entry.lastUsedAt != nil && entry.revokedAt == nil)
-            let line = entry.line(now: Date())
-            #expect(line.hasPrefix("\(key.id)  active  family-portal  devices:read,counts:read  desk  (until 2096-"))
-            #expect(entry.line(now: expiry).contains("  expired  "))
+            let line = APIKeyStore.StoredAPIKey.table([entry], now: Date()).lines()[1]
+            #expect(line.hasPrefix("\(key.id)  active  family-portal  devices:read,counts:read  desk  2096-"))
+            #expect(entry.state(now: expiry) == "expired")
+            #expect(entry.json(now: Date())["operations"] == ["devices:read", "counts:read"])
 
             #expect(try await store.revoke(key.id))
             let revokedAt = try await store.list().first?.revokedAt
             #expect(try await store.revoke(key.id))
             #expect(try await store.list().first?.revokedAt == revokedAt)
-            #expect(try await store.list().first?.line(now: Date()).contains("  revoked  ") == true)
+            #expect(try await store.list().first?.state(now: Date()) == "revoked")
             #expect(try await !store.revoke("none"))
             let revoked = try #require(try await registry.record(of: key.id))
             #expect(throws: APIKeyRecord.AccessError.revoked) { try revoked.check(key, now: Date()) }

@@ -1,4 +1,5 @@
 import Foundation
+import PushProtocol
 import Testing
 
 @testable import FeedbackStore
@@ -18,13 +19,16 @@ import Testing
             device: device, app: "family-portal", provider: "apns", environment: "production",
             reason: "BadDeviceToken", cause: "storm", count: 2, first: now, last: now)
         let lines = QuarantineReport.lines(guards: [one], entries: [entry], total: 2)
-        #expect(lines.count == 4)
+        #expect(lines.count == 5)
         #expect(
             lines[0].contains("family-portal/apns/production")
                 && lines[0].contains("30 of 100 responses were rejections"))
-        #expect(lines[1].contains("  BadDeviceToken  (storm)  2×  "))
-        #expect(lines[2] == "2 registrations are quarantined; 1 shown")
-        #expect(lines[3].hasPrefix("(storm) "))
+        #expect(lines[1].hasPrefix("device ") && lines[2].contains("  BadDeviceToken  (storm)      2  "))
+        #expect(lines[3] == "2 registrations are quarantined; 1 shown")
+        #expect(lines[4].hasPrefix("(storm) "))
+        let json = QuarantineReport.json(guards: [one], entries: [entry], total: 2)
+        #expect(json["total"] == 2 && json["registrations"]?.array?.first?["count"] == 2)
+        #expect(json["guards"]?.array?.first?["refused"] == 30)
         let reported = guarded("hide-and-seek", refused: nil, answered: nil)
         let guards = QuarantineReport.lines(guards: [one, reported], entries: [], total: 0)
         #expect(guards.count == 3)

@@ -10,7 +10,8 @@ import Testing
     let schema: JSONValue
 
     init() throws {
-        let file = URL(filePath: Shipped.directory).deletingLastPathComponent().appending(path: "rule-file.schema.json")
+        let file = URL(filePath: Shipped.directory).deletingLastPathComponent().appending(
+            path: "DryRun/rule-file.schema.json")
         schema = try WireCoding.decode(JSONValue.self, from: Array(Data(contentsOf: file)))
     }
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 RULES = pathlib.Path(__file__).resolve().parents[2] / "Services" / "Rules"
-SCHEMA = json.loads((RULES / "rule-file.schema.json").read_text())
+SCHEMA = json.loads((RULES / "DryRun" / "rule-file.schema.json").read_text())
 VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
 FILES = sorted((RULES / "RuleSets").glob("*.yaml"))
 

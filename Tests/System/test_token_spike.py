@@ -112,7 +112,7 @@ def test_thirty_of_a_hundred_are_quarantined_and_released(stack, phones, quarant
     status, words = readiness(stack)
     assert status == 200 and "quarantined" in words
 
-    one = listed.splitlines()[1].split()[0]
+    one = listed.splitlines()[2].split()[0]
     assert "Unregistered" in quarantine("show", one)
     assert "released 1 " in quarantine("release", one)
     eventually(lambda: states(stack, users) == {"active": 99, "invalidated": 1}, what="one release")

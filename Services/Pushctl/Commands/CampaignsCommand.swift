@@ -14,6 +14,7 @@ struct CampaignsCommand: AsyncParsableCommand {
         @Option(help: "Only campaigns of this app.") var app: String?
         @Flag(help: "Only campaigns that are not finished.") var unfinished = false
         @Option(help: "The maximum number to print.") var limit = 50
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let app = try app.map { try AppID(named: $0) }
@@ -21,8 +22,9 @@ struct CampaignsCommand: AsyncParsableCommand {
             let campaigns = try await withDatabase {
                 try await CampaignStore($0).summaries(app: app, unfinished: unfinished, limit: limit)
             }
-            if campaigns.isEmpty { print("no campaigns") }
-            for campaign in campaigns { print(CampaignReport.line(campaign)) }
+            try output.write(
+                ["campaigns": .array(campaigns.map(CampaignReport.json))],
+                text: CampaignReport.table(campaigns).lines(orNone: "no campaigns"))
         }
     }
 
@@ -31,11 +33,12 @@ struct CampaignsCommand: AsyncParsableCommand {
             abstract: "Show one campaign.", discussion: "With --follow, refresh once a second until it finishes.")
         @OptionGroup var target: CampaignArgument
         @Flag(help: "Refresh the progress until the campaign finishes.") var follow = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let id = try target.id()
             let follow = follow
-            try await withDatabase { database in
+            let campaign = try await withDatabase { database in
                 let store = CampaignStore(database)
                 var campaign = try await Self.find(id, in: store)
                 var line = ProgressLine()
@@ -46,15 +49,16 @@ struct CampaignsCommand: AsyncParsableCommand {
                     campaign = try await Self.find(id, in: store)
                 }
                 if follow { line.clear() }
-                for line in CampaignReport.page(campaign) { print(line) }
+                return campaign
             }
+            try output.write(CampaignReport.json(campaign), text: CampaignReport.page(campaign))
         }
 
         private static func find(_ id: UUID, in store: CampaignStore) async throws
             -> CampaignStore.CampaignSummary
         {
             guard let campaign = try await store.summary(of: id) else {
-                throw CommandError("no campaign has the id \(id.uuidString.lowercased())")
+                throw CommandError("no campaign has the id \(id.uuidString.lowercased())", .notFound)
             }
             return campaign
         }
@@ -64,9 +68,10 @@ struct CampaignsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Pause a campaign. Pushes in the senders' queues are still sent.")
         @OptionGroup var target: CampaignArgument
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            try await target.apply(.pause, done: "paused", otherwise: "the campaign is not running")
+            try await target.apply(.pause, done: "paused", otherwise: "the campaign is not running", output)
         }
     }
 
@@ -74,9 +79,10 @@ struct CampaignsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Resume a paused campaign within a few seconds.")
         @OptionGroup var target: CampaignArgument
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            try await target.apply(.resume, done: "resumed", otherwise: "the campaign is not paused")
+            try await target.apply(.resume, done: "resumed", otherwise: "the campaign is not paused", output)
         }
     }
 
@@ -84,9 +90,10 @@ struct CampaignsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Cancel a campaign permanently. Pushes in the senders' queues are still sent.")
         @OptionGroup var target: CampaignArgument
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            try await target.apply(.cancel, done: "cancelled", otherwise: "the campaign is finished")
+            try await target.apply(.cancel, done: "cancelled", otherwise: "the campaign is finished", output)
         }
     }
 
@@ -96,21 +103,34 @@ struct CampaignsCommand: AsyncParsableCommand {
 
         func id() throws -> UUID {
             guard let id = UUID(uuidString: campaign) else {
-                throw CommandError("“\(campaign)” is not a campaign's id")
+                throw CommandError("“\(campaign)” is not a campaign's id", .usage)
             }
             return id
         }
 
-        func apply(_ decision: CampaignStore.CampaignAction, done: String, otherwise: String) async throws {
+        func apply(
+            _ decision: CampaignStore.CampaignAction, done: String, otherwise: String, _ output: OutputOption
+        ) async throws {
             let id = try id()
             let (found, changed) = try await withDatabase { database in
                 let store = CampaignStore(database)
                 let changed = try await store.apply(decision, to: id)
                 return (try await store.summary(of: id) != nil, changed)
             }
-            guard found else { throw CommandError("no campaign has the id \(campaign)") }
+            guard found else { throw CommandError("no campaign has the id \(campaign)", .notFound) }
             guard changed else { throw CommandError("nothing to do: \(otherwise)") }
-            print(done)
+            try output.write(["id": .id(id), "state": .string(decision.state)], text: [done])
+        }
+    }
+}
+
+extension CampaignStore.CampaignAction {
+    /// The state of a campaign after the action.
+    fileprivate var state: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "running"
+        case .cancel: "cancelled"
         }
     }
 }

@@ -14,11 +14,12 @@ struct CensusCommand: AsyncParsableCommand {
             """)
 
     @Option(help: "Only this app.") var app: String?
+    @OptionGroup var output: OutputOption
 
     func run() async throws {
         let app = try app.map { try AppID(named: $0) }
         let census = try await withDatabase { try await CensusTable($0).read(app: app) }
-        for line in census.lines { print(line) }
-        guard census.gaps.isEmpty, census.isCurrent else { throw ExitCode(1) }
+        try output.write(census.json, text: census.lines)
+        guard census.gaps.isEmpty, census.isCurrent else { throw ExitCode(CommandStatus.findings.rawValue) }
     }
 }

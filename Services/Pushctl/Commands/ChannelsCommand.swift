@@ -58,7 +58,7 @@ struct ChannelsCommand: AsyncParsableCommand {
             do {
                 payload = try WireCoding.decode(JSONValue.self, from: try PublishCommand.read(file))
             } catch let error as WireError {
-                throw CommandError("\(file == "-" ? "standard input" : file): \(error)")
+                throw CommandError("\(file == "-" ? "standard input" : file): \(error)", .input)
             }
             let now = Timestamp.now
             let push = try ChannelBroadcast(
@@ -72,10 +72,16 @@ struct ChannelsCommand: AsyncParsableCommand {
                     type: Push.messageType),
                 body: try push.wireBody())
             switch try await withBroker({ try await $0.publish(message) }) {
-            case .confirmed: print("queued for the APNs sender as \(push.trace.id.uuidString.lowercased())")
-            case .nacked: throw CommandError("the broker rejected the push: its queue is full; try again later")
-            case .returned(_, let text):
-                throw CommandError("no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply")
+            case .confirmed:
+                try channels.output.write(
+                    ["id": .id(push.trace.id), "channel": .string(channel)],
+                    text: ["queued for the APNs sender as \(push.trace.id.uuidString.lowercased())"])
+            case .nacked:
+                throw CommandError("the broker rejected the push: its queue is full; try again later", .temporary)
+            case .returned(let code, let text):
+                throw CommandError(
+                    "no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply",
+                    code == 403 ? .permission : .notFound)
             }
         }
     }
@@ -90,19 +96,21 @@ struct ChannelsOption: ParsableArguments {
     @Option(help: "production or development; each has its own channels.")
     var environment = ProviderEnvironment.production
     @OptionGroup var apps: AppsOption
+    @OptionGroup var output: OutputOption
 
     func configured() throws -> (AppID, APNsAppConfiguration) {
-        guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
-            throw CommandError("no app “\(app)” is in the apps file")
+        let configured = try apps.app(app)
+        guard let apns = configured.apns else {
+            throw CommandError("the app \(app) has no APNs credentials", .configuration)
         }
-        guard let apns = configured.apns else { throw CommandError("the app \(app) has no APNs credentials") }
-        return (id, apns)
+        return (configured.id, apns)
     }
 
     func perform(_ operation: ChannelOperation) async throws {
         let (_, apns) = try configured()
         let settings = try Environment.settings(ChannelManagementClient.keys)
         let directory = try ChannelManagementClient(apns, environment, settings)
-        for line in try await directory.perform(operation) { print(line) }
+        let result = try await directory.perform(operation)
+        try output.write(result.json, text: result.lines)
     }
 }

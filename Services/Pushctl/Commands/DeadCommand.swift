@@ -2,6 +2,7 @@ import AMQP
 import ArgumentParser
 import Foundation
 import Messaging
+import Primitives
 import PushProtocol
 import ServiceKit
 
@@ -16,6 +17,7 @@ struct DeadCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the number of dead letters in each queue.")
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let queues = WorkQueue.all(apps: try apps.load().ids)
@@ -26,8 +28,13 @@ struct DeadCommand: AsyncParsableCommand {
                 }
                 return counts.filter { $0.1 > 0 }
             }
-            if counts.isEmpty { print("there are no dead letters") }
-            for (queue, count) in counts { print("\(count)  \(queue.name)") }
+            var table = TextTable([.right("dead letters"), .left("queue")])
+            for (queue, count) in counts { table.add(["\(count)", queue.name]) }
+            try output.write(
+                [
+                    "queues": .array(
+                        counts.map { ["queue": .string($0.0.name), "dead_letters": .number($0.1)] })
+                ], text: table.lines(orNone: "there are no dead letters"))
         }
     }
 
@@ -38,9 +45,10 @@ struct DeadCommand: AsyncParsableCommand {
         @OptionGroup var options: DeadLetterOptions
 
         func run() async throws {
-            let lines = try await options.forEachLetter { _ in .keep }.letters.map(DeadLetterReport.line)
-            for line in lines { print(line) }
-            if lines.isEmpty { print("no matching dead letters") }
+            let letters = try await options.forEachLetter { _ in .keep }.letters
+            try options.output.write(
+                ["dead_letters": .array(letters.map(DeadLetterReport.json))],
+                text: DeadLetterReport.table(letters).lines(orNone: "no matching dead letters"))
         }
     }
 
@@ -52,10 +60,11 @@ struct DeadCommand: AsyncParsableCommand {
 
         func run() async throws {
             let (letters, foreign) = try await options.forEachLetter { _ in .replay }
-            print("replayed: \(letters.count - foreign)")
-            if foreign > 0 {
-                print("not replayed: \(foreign) written by another stage; inspect them with `show`, then `drop` them")
-            }
+            let hint = "written by another stage; inspect them with `show`, then `drop` them"
+            try options.output.write(
+                ["replayed": .number(letters.count - foreign), "not_replayed": .number(foreign)],
+                text: ["replayed: \(letters.count - foreign)"]
+                    + (foreign > 0 ? ["not replayed: \(foreign) \(hint)"] : []))
         }
     }
 
@@ -63,12 +72,14 @@ struct DeadCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete dead letters permanently. Without --yes, only count them.")
         @OptionGroup var options: DeadLetterOptions
-        @Flag(help: "Does it.") var yes = false
+        @Flag(help: "Confirm.") var yes = false
 
         func run() async throws {
             let yes = yes
             let count = try await options.forEachLetter { _ in yes ? .drop : .keep }.letters.count
-            print(yes ? "dropped: \(count)" : "\(count) would be dropped; confirm with --yes")
+            try options.output.write(
+                ["dropped": .number(yes ? count : 0), "selected": .number(count)],
+                text: [yes ? "dropped: \(count)" : "\(count) would be dropped; confirm with --yes"])
         }
     }
 
@@ -79,6 +90,7 @@ struct DeadCommand: AsyncParsableCommand {
         @Option(help: "Only letters with this reason, as `show` prints it.") var reason: String?
         @Option(help: "The maximum number of letters to read.") var most = 10_000
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         /// Applies `action` to each selected letter. Returns the selected letters, and how many were not replayed
         /// because another stage wrote them.
@@ -88,12 +100,14 @@ struct DeadCommand: AsyncParsableCommand {
             let queues = WorkQueue.all(apps: try apps.load().ids)
             guard let queue = queues.first(where: { [$0.name, $0.deadName].contains(queue) }) else {
                 throw CommandError(
-                    "“\(queue)” is not a stage's queue; pushctl dead list prints the queues with dead letters")
+                    "“\(queue)” is not a stage's queue; pushctl dead list prints the queues with dead letters",
+                    .notFound)
             }
             let (id, reason, most) = (id, reason, most)
             return try await DeadCommand.withDeadLetters { letters in
                 guard try await letters.depth(of: queue) != nil else {
-                    throw CommandError("the broker has no queue \(queue.deadName); run pushctl topology apply")
+                    throw CommandError(
+                        "the broker has no queue \(queue.deadName); run pushctl topology apply", .notFound)
                 }
                 var meant: [DeadLetter] = []
                 let foreign = try await letters.forEachLetter(queue, most: most) { letter in

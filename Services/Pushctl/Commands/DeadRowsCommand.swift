@@ -1,6 +1,7 @@
 import ArgumentParser
 import FeedbackStore
-import Foundation
+import FoundationEssentials
+import Primitives
 import PushProtocol
 import RegistryStore
 import ServiceConnections
@@ -19,6 +20,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List dead rows, the latest of each table first.")
         @OptionGroup var selection: RowOptions
         @Option(help: "The maximum number of rows to print for each table.") var limit = 100
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let filter = try selection.filter()
@@ -27,21 +29,41 @@ struct DeadRowsCommand: AsyncParsableCommand {
                 let store = DeadRowStore(database, tables: DeadRowTable.all)
                 return (try await store.list(filter, limit: limit), try await store.count(filter))
             }
-            for line in Self.lines(entries, counts) { print(line) }
+            try output.write(Self.json(entries, counts), text: Self.lines(entries, counts))
         }
 
-        /// One line for each row, and one for each table with unlisted rows.
+        /// A table of the rows, and a line for each database table with unlisted rows.
         static func lines(_ entries: [DeadRowStore.DeadRow], _ counts: [(table: String, count: Int)]) -> [String] {
-            guard !entries.isEmpty else { return ["there are no dead rows"] }
-            let rows = entries.map { entry in
-                [RFC3339.seconds(from: entry.deadAt), entry.table, entry.app ?? "-", entry.reason, entry.key]
-                    .joined(separator: "  ")
+            var table = TextTable([.left("dead at"), .left("table"), .left("app"), .left("reason"), .left("key")])
+            for entry in entries {
+                table.add([RFC3339.seconds(from: entry.deadAt), entry.table, entry.app, entry.reason, entry.key])
             }
-            let more = counts.compactMap { table, count -> String? in
+            return table.lines(orNone: "there are no dead rows")
+                + unlisted(entries, counts).map { "\($0.count) more in \($0.table); raise --limit" }
+        }
+
+        static func json(_ entries: [DeadRowStore.DeadRow], _ counts: [(table: String, count: Int)]) -> JSONValue {
+            [
+                "rows": .array(
+                    entries.map { entry in
+                        [
+                            "dead_at": .time(entry.deadAt), "table": .string(entry.table),
+                            "app": .optional(entry.app), "reason": .string(entry.reason), "key": .string(entry.key),
+                        ]
+                    }),
+                "unlisted": .array(
+                    unlisted(entries, counts).map { ["table": .string($0.table), "count": .number($0.count)] }),
+            ]
+        }
+
+        /// The number of rows beyond the limit, by table.
+        private static func unlisted(
+            _ entries: [DeadRowStore.DeadRow], _ counts: [(table: String, count: Int)]
+        ) -> [(table: String, count: Int)] {
+            counts.compactMap { table, count in
                 let shown = entries.filter { $0.table == table }.count
-                return count > shown ? "\(count - shown) more in \(table); raise --limit" : nil
+                return count > shown ? (table, count - shown) : nil
             }
-            return rows + more
         }
     }
 
@@ -51,12 +73,14 @@ struct DeadRowsCommand: AsyncParsableCommand {
             discussion: "Fix the cause first. A row that fails again is dead again.")
         @OptionGroup var selection: RowOptions
         @Flag(help: "Confirm for all dead rows.") var all = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let filter = try selection.filter(all: all)
-            print(
-                "retried: \(try await withDatabase { try await DeadRowStore($0, tables: DeadRowTable.all).apply(.retry, about: filter) })"
-            )
+            let count = try await withDatabase {
+                try await DeadRowStore($0, tables: DeadRowTable.all).apply(.retry, about: filter)
+            }
+            try output.write(["retried": .number(count)], text: ["retried: \(count)"])
         }
     }
 
@@ -70,6 +94,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
         @OptionGroup var selection: RowOptions
         @Flag(help: "Confirm for all dead rows.") var all = false
         @Flag(help: "Confirm.") var yes = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let filter = try selection.filter(all: all)
@@ -79,7 +104,9 @@ struct DeadRowsCommand: AsyncParsableCommand {
                 if yes { return try await store.apply(.drop, about: filter) }
                 return try await store.count(filter).reduce(0) { $0 + $1.count }
             }
-            print(yes ? "dropped: \(count)" : "\(count) would be dropped; confirm with --yes")
+            try output.write(
+                ["dropped": .number(yes ? count : 0), "selected": .number(count)],
+                text: [yes ? "dropped: \(count)" : "\(count) would be dropped; confirm with --yes"])
         }
     }
 
@@ -102,15 +129,17 @@ struct DeadRowsCommand: AsyncParsableCommand {
             let names = DeadRowTable.all.map(\.name)
             guard names.contains(name) else {
                 throw CommandError(
-                    "“\(name)” is not a table with dead rows; the tables are \(names.joined(separator: ", "))")
+                    "“\(name)” is not a table with dead rows; the tables are \(names.joined(separator: ", "))",
+                    .notFound)
             }
             return name
         }
 
         static func checked(_ filter: DeadRowStore.RowFilter, all: Bool) throws -> DeadRowStore.RowFilter {
             switch (filter == DeadRowStore.RowFilter(), all) {
-            case (true, false): throw CommandError("name a table, an app, a reason or a key, or confirm with --all")
-            case (false, true): throw CommandError("either narrow the rows or give --all, not both")
+            case (true, false):
+                throw CommandError("name a table, an app, a reason or a key, or confirm with --all", .usage)
+            case (false, true): throw CommandError("either narrow the rows or give --all, not both", .usage)
             case (true, true), (false, false): return filter
             }
         }

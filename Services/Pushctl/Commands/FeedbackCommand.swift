@@ -1,6 +1,7 @@
 import ArgumentParser
 import FeedbackStore
 import Foundation
+import Primitives
 import PushProtocol
 
 /// `pushctl feedback …`: decisions about evidence against tokens.
@@ -38,13 +39,13 @@ struct FeedbackCommand: AsyncParsableCommand {
             switch (devices.isEmpty, all) {
             case (true, true): return .all
             case (false, false): return .devices(try devices.map(device))
-            case (true, false): throw CommandError("name devices, or give --all")
-            case (false, true): throw CommandError("either name devices or give --all, not both")
+            case (true, false): throw CommandError("name devices, or give --all", .usage)
+            case (false, true): throw CommandError("either name devices or give --all, not both", .usage)
             }
         }
 
         static func device(_ text: String) throws -> UUID {
-            guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id") }
+            guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id", .usage) }
             return id
         }
     }
@@ -56,6 +57,7 @@ extension FeedbackCommand.Quarantine {
             abstract: "List quarantined registrations, the latest first, and tripped guards.")
         @OptionGroup var scope: FeedbackCommand.AppOption
         @Option(help: "The maximum number to print.") var limit = 100
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let app = try scope.parsed()
@@ -64,7 +66,9 @@ extension FeedbackCommand.Quarantine {
                 let store = QuarantineStore(database)
                 return (try await store.guards(app: app), try await store.list(app: app, limit: limit))
             }
-            for line in QuarantineReport.lines(guards: guards, entries: list.entries, total: list.total) { print(line) }
+            try output.write(
+                QuarantineReport.json(guards: guards, entries: list.entries, total: list.total),
+                text: QuarantineReport.lines(guards: guards, entries: list.entries, total: list.total))
         }
     }
 
@@ -72,6 +76,7 @@ extension FeedbackCommand.Quarantine {
         static let configuration = CommandConfiguration(
             abstract: "Show the evidence against one registration and its outcome.")
         @Argument(help: "The device id, as `list` prints it.") var device: String
+        @OptionGroup var output: OutputOption
 
         private static let most = 200
 
@@ -80,9 +85,11 @@ extension FeedbackCommand.Quarantine {
             let evidence = try await withDatabase { database in
                 try await QuarantineStore(database).evidence(of: device, limit: Self.most)
             }
-            if evidence.isEmpty { print("no evidence about \(device.uuidString.lowercased())") }
-            for piece in evidence { print(QuarantineReport.line(piece)) }
-            if evidence.count == Self.most { print("only the latest \(Self.most) are shown") }
+            let table = QuarantineReport.table(evidence)
+            try output.write(
+                ["device": .id(device), "evidence": .array(evidence.map(QuarantineReport.json))],
+                text: table.lines(orNone: "no evidence about \(device.uuidString.lowercased())")
+                    + (evidence.count == Self.most ? ["only the latest \(Self.most) are shown"] : []))
         }
     }
 
@@ -91,13 +98,16 @@ extension FeedbackCommand.Quarantine {
             abstract: "Accept the evidence: deactivate the registrations, unless they were renewed since.")
         @OptionGroup var scope: FeedbackCommand.AppOption
         @OptionGroup var selection: FeedbackCommand.RegistrationArguments
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let (selected, app) = (try selection.selected(), try scope.parsed())
             let count = try await withDatabase {
                 try await QuarantineStore($0).apply(.release, about: selected, app: app, now: Date())
             }
-            print("released \(count) registrations: feedback deactivates those that were not renewed since")
+            let effect = "feedback deactivates those that were not renewed since"
+            try output.write(
+                ["released": .number(count)], text: ["released \(count) registrations: \(effect)"])
         }
     }
 
@@ -106,13 +116,15 @@ extension FeedbackCommand.Quarantine {
             abstract: "Reject the evidence: keep the registrations.")
         @OptionGroup var scope: FeedbackCommand.AppOption
         @OptionGroup var selection: FeedbackCommand.RegistrationArguments
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let (selected, app) = (try selection.selected(), try scope.parsed())
             let count = try await withDatabase {
                 try await QuarantineStore($0).apply(.discard, about: selected, app: app, now: Date())
             }
-            print("discarded the evidence against \(count) registrations")
+            try output.write(
+                ["discarded": .number(count)], text: ["discarded the evidence against \(count) registrations"])
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import HTTPAuth
+import Primitives
 import PushProtocol
 
 /// `pushctl keys …`: the API keys of the operator APIs.
@@ -26,14 +27,17 @@ struct KeysCommand: AsyncParsableCommand {
         @Option(help: "An operation to allow; may be repeated.")
         var may: [String]
         @Option(help: "Days until the key expires.") var days: Int?
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            guard (1...128).contains(name.utf8.count) else { throw CommandError("--name must have 1 to 128 bytes") }
+            guard (1...128).contains(name.utf8.count) else {
+                throw CommandError("--name must have 1 to 128 bytes", .usage)
+            }
             let app = try scope()
             let service = options.service
             let operations = try may.map(service.operation)
             guard days.map({ (1...36_500).contains($0) }) ?? true else {
-                throw CommandError("--days must be 1 to 36500")
+                throw CommandError("--days must be 1 to 36500", .usage)
             }
             let expiry = days.map { Date().addingTimeInterval(Double($0) * 86_400) }
             var random = SystemRandomNumberGenerator()
@@ -44,17 +48,18 @@ struct KeysCommand: AsyncParsableCommand {
                     key, name: name, app: app, operations: operations, expiresAt: expiry)
             }
             // Only the key goes to standard output, so that it can be piped into a secret store.
-            FileHandle.standardError.write(
-                Data("key \(key.id); the secret is shown only once, store it safely\n".utf8))
-            print(key.secret)
+            OutputOption.remark("key \(key.id); the secret is shown only once, store it safely")
+            try output.write(
+                ["id": .string(key.id), "secret": .string(key.secret), "expires_at": .time(expiry)],
+                text: [key.secret])
         }
 
         private func scope() throws -> AppID? {
             switch (app, allApps) {
             case (nil, true): return nil
             case (let name?, false): return try AppID(named: name)
-            case (nil, false): throw CommandError("give --app or --all-apps")
-            case (.some, true): throw CommandError("either --app or --all-apps, not both")
+            case (nil, false): throw CommandError("give --app or --all-apps", .usage)
+            case (.some, true): throw CommandError("either --app or --all-apps, not both", .usage)
             }
         }
     }
@@ -63,13 +68,16 @@ struct KeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List all keys of a service, the latest first, without their secrets.")
         @OptionGroup var options: ServiceOption
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let service = options.service
             let entries = try await withDatabase { try await APIKeyStore($0, schema: service.schema).list() }
-            if entries.isEmpty { print("no keys; create one with pushctl keys create") }
             let now = Date()
-            for entry in entries { print(entry.line(now: now)) }
+            try output.write(
+                ["keys": .array(entries.map { $0.json(now: now) })],
+                text: APIKeyStore.StoredAPIKey.table(entries, now: now).lines(
+                    orNone: "no keys; create one with pushctl keys create"))
         }
     }
 
@@ -77,6 +85,7 @@ struct KeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Revoke a key permanently and immediately.")
         @OptionGroup var options: ServiceOption
         @Argument(help: "The key's id, as `list` prints it.") var id: String
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             // Accepts a whole key as well as its id.
@@ -85,10 +94,11 @@ struct KeysCommand: AsyncParsableCommand {
             let isKnown = try await withDatabase { try await APIKeyStore($0, schema: service.schema).revoke(id) }
             guard isKnown else {
                 throw CommandError(
-                    "the \(service.rawValue) has no key with that id; pushctl keys list --service \(service.rawValue) lists them"
+                    "the \(service.rawValue) has no key with that id; pushctl keys list --service \(service.rawValue) lists them",
+                    .notFound
                 )
             }
-            print("revoked \(id)")
+            try output.write(["revoked": .string(id)], text: ["revoked \(id)"])
         }
     }
 
@@ -105,22 +115,39 @@ extension APIKeyService {
     func operation(_ word: String) throws(CommandError) -> APIKey.Operation {
         guard let operation = APIKey.Operation(rawValue: word), operations.contains(operation) else {
             throw CommandError(
-                "--may for \(rawValue) must be one of \(operations.map(\.rawValue).joined(separator: ", "))")
+                "--may for \(rawValue) must be one of \(operations.map(\.rawValue).joined(separator: ", "))", .usage)
         }
         return operation
     }
 }
 
 extension APIKeyStore.StoredAPIKey {
-    /// `4k7v0q2m9x1c  active  family-portal  devices:read  support desk  (until …, last used …)`
-    func line(now: Date) -> String {
-        var notes: [String] = []
-        if let revokedAt { notes.append("revoked \(RFC3339.string(from: revokedAt))") }
-        if let expiresAt { notes.append("until \(RFC3339.string(from: expiresAt))") }
-        notes.append(lastUsedAt.map { "last used \(RFC3339.string(from: $0))" } ?? "never used")
+    /// `active`, `expired` or `revoked`.
+    func state(now: Date) -> String {
         let isOver = expiresAt.map { $0 <= now } ?? false
-        let state = revokedAt != nil ? "revoked" : isOver ? "expired" : "active"
-        return [id, state, app?.rawValue ?? "every app", operations.joined(separator: ","), name]
-            .joined(separator: "  ") + "  (\(notes.joined(separator: ", ")))"
+        return revokedAt != nil ? "revoked" : isOver ? "expired" : "active"
+    }
+
+    static func table(_ keys: [APIKeyStore.StoredAPIKey], now: Date) -> TextTable {
+        var table = TextTable([
+            .left("id"), .left("state"), .left("app"), .left("operations"), .left("name"), .left("expires"),
+            .left("last used"), .left("revoked"),
+        ])
+        for key in keys {
+            table.add([
+                key.id, key.state(now: now), key.app?.rawValue ?? "every app", key.operations.joined(separator: ","),
+                key.name, key.expiresAt.map(RFC3339.string(from:)), key.lastUsedAt.map(RFC3339.string(from:)),
+                key.revokedAt.map(RFC3339.string(from:)),
+            ])
+        }
+        return table
+    }
+
+    func json(now: Date) -> JSONValue {
+        [
+            "id": .string(id), "state": .string(state(now: now)), "app": .optional(app?.rawValue),
+            "operations": .strings(operations), "name": .string(name), "created_at": .time(createdAt),
+            "expires_at": .time(expiresAt), "last_used_at": .time(lastUsedAt), "revoked_at": .time(revokedAt),
+        ]
     }
 }

@@ -11,17 +11,20 @@ struct PublishCommand: AsyncParsableCommand {
     @Argument(help: "A file with a structured CloudEvent, or - for standard input.") var file: String
 
     @OptionGroup var apps: AppsOption
+    @OptionGroup var output: OutputOption
 
     func run() async throws {
         let app = try apps.app(named: app)
-        try await UpstreamEvent(try Self.read(file), app: app, name: Self.name(file)).publish()
+        let event = try UpstreamEvent(try Self.read(file), app: app, name: Self.name(file))
+        try await event.publish()
+        try output.write(event.receipt, text: [event.line])
     }
 
     /// Reads a file, or standard input for `-`.
     static func read(_ file: String) throws -> [UInt8] {
         if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandError("\(file): cannot be read")
+            throw CommandError("\(file): cannot be read", .notFound)
         }
         return Array(data)
     }

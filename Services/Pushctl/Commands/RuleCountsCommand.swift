@@ -1,6 +1,6 @@
 import ArgumentParser
 import DecisionLog
-import Foundation
+import FoundationEssentials
 import PushProtocol
 
 /// `pushctl rules counts`: outcome counts of each rule.
@@ -15,23 +15,24 @@ struct RuleCountsCommand: AsyncParsableCommand {
     @Option(help: "Only rules of this app.") var app: String?
     @Option(help: "The start, such as 2026-03-31T09:00:00Z. Default: a day before --until.") var from: String?
     @Option(help: "Until when; now.") var until: String?
+    @OptionGroup var output: OutputOption
 
     func run() async throws {
         let app = try app.map { try AppID(named: $0) }
         guard let window = CountWindow(from: try from.map(moment), until: try until.map(moment) ?? .now) else {
-            throw CommandError("--from must be before --until, and at most \(CountWindow.maximumDays) days before it")
+            throw CommandError(
+                "--from must be before --until, and at most \(CountWindow.maximumDays) days before it", .usage)
         }
         let counts = try await withDatabase { try await CountStore($0).counts(of: app, in: window) }
-        for line in counts.lines { print(line) }
+        try output.write(counts.json, text: counts.lines)
         if counts.countedAt == nil {
-            FileHandle.standardError.write(
-                Data("no hour in this range has been counted; check that rules is running\n".utf8))
+            OutputOption.remark("no hour in this range has been counted; check that rules is running")
         }
     }
 
     private func moment(_ text: String) throws -> Timestamp {
         guard let date = RFC3339.date(from: text) else {
-            throw CommandError("“\(text)” is not a time such as 2026-03-31T09:00:00Z")
+            throw CommandError("“\(text)” is not a time such as 2026-03-31T09:00:00Z", .usage)
         }
         return Timestamp(date)
     }

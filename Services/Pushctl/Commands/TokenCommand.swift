@@ -18,11 +18,10 @@ struct TokenCommand: AsyncParsableCommand {
         @Option(parsing: .unconditional, help: "Seconds until it expires; negative for an expired token.")
         var expiresIn = 3600
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
-                throw CommandError("no app “\(app)” is in the apps file")
-            }
+            let configured = try apps.app(app)
             guard let hs256 = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
                 throw CommandError("the app \(app) has no HS256 bearer key; tokens can be minted only with one")
             }
@@ -30,7 +29,7 @@ struct TokenCommand: AsyncParsableCommand {
                 throw CommandError("the app \(app) has no secret in a file")
             }
             guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-                throw CommandError("\(path): cannot be read")
+                throw CommandError("\(path): cannot be read", .notFound)
             }
             // A JWK or JWK set is a JSON object. Services read a plain secret from the first line, with its spaces.
             guard text.first(where: { !$0.isWhitespace }) != "{" else {
@@ -48,7 +47,9 @@ struct TokenCommand: AsyncParsableCommand {
             if let claim = hs256.appClaim { claims[claim.name] = .string(claim.value) }
             let keys = JWTKeyCollection()
             await keys.add(hmac: HMACKey(from: String(secret)), digestAlgorithm: .sha256)
-            print(try await keys.sign(Claims(value: .object(claims))))
+            let token = try await keys.sign(Claims(value: .object(claims)))
+            let expiresAt = Date(timeIntervalSince1970: Double(now + Int64(expiresIn)))
+            try output.write(["token": .string(token), "expires_at": .time(expiresAt)], text: [token])
         }
     }
 

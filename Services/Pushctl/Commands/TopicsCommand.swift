@@ -38,16 +38,15 @@ struct TopicsCommand: AsyncParsableCommand {
         var tokenURL: String?
         @Option(help: "CA certificates (PEM) to trust instead of the system's.") var caFile: String?
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run(_ change: TopicSubscription.Change) async throws {
-            guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
-                throw CommandError("no app “\(app)” is in the apps file")
-            }
-            guard let file = configured.fcm?.serviceAccountFile else {
-                throw CommandError("the app \(app) has no service account, which FCM requires")
+            guard let file = try apps.app(app).fcm?.serviceAccountFile else {
+                throw CommandError("the app \(app) has no service account, which FCM requires", .configuration)
             }
             guard topic.wholeMatch(of: /[A-Za-z0-9\-_.~%]{1,900}/) != nil else {
-                throw CommandError("“\(topic)” is not a topic: 1 to 900 of a-z A-Z 0-9 - _ . ~ %, without /topics/")
+                throw CommandError(
+                    "“\(topic)” is not a topic: 1 to 900 of a-z A-Z 0-9 - _ . ~ %, without /topics/", .usage)
             }
             let tokens = try Self.tokens()
             let client = TopicClient(
@@ -57,8 +56,8 @@ struct TopicsCommand: AsyncParsableCommand {
                 try await legacy
                 ? client.sendLegacy(tokens, at: legacyURL) : client.send(tokens, at: url)
             let report = TopicReport(answers)
-            print(report.text)
-            if !report.isComplete { throw ExitCode.failure }
+            try output.write(report.json, text: [report.text])
+            if !report.isComplete { throw ExitCode(CommandStatus.findings.rawValue) }
         }
 
         private static func tokens() throws -> [DeviceToken] {
@@ -68,12 +67,12 @@ struct TopicsCommand: AsyncParsableCommand {
                 number += 1
                 guard !line.isEmpty else { continue }
                 guard let token = DeviceToken(line, for: .fcm) else {
-                    throw CommandError("line \(number) of standard input is not a registration token or FID")
+                    throw CommandError("line \(number) of standard input is not a registration token or FID", .input)
                 }
                 tokens.append(token)
             }
             guard !tokens.isEmpty else {
-                throw CommandError("standard input is empty; give one token or FID per line")
+                throw CommandError("standard input is empty; give one token or FID per line", .input)
             }
             return tokens
         }

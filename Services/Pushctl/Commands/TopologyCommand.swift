@@ -17,13 +17,20 @@ struct TopologyCommand: AsyncParsableCommand {
             abstract: "Declare every exchange, queue and binding for the configured apps. Safe to repeat. "
                 + "In a cluster, run it when all nodes have joined: a queue gets its members when it is declared.")
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let topology = Topology(apps: try apps.load().ids)
             try await withBroker { try await topology.apply(using: $0) }
-            print(
-                "applied: \(topology.exchanges.count) exchanges, \(topology.queues.count) queues, "
-                    + "\(topology.bindings.count) bindings")
+            try output.write(
+                [
+                    "exchanges": .number(topology.exchanges.count), "queues": .number(topology.queues.count),
+                    "bindings": .number(topology.bindings.count),
+                ],
+                text: [
+                    "applied: \(topology.exchanges.count) exchanges, \(topology.queues.count) queues, "
+                        + "\(topology.bindings.count) bindings"
+                ])
         }
     }
 
@@ -36,6 +43,7 @@ struct TopologyCommand: AsyncParsableCommand {
         var members: Int?
         @Option(help: "The output of `\(QueueMembership.listCommand)`: a file, or - for standard input.")
         var queues: String?
+        @OptionGroup var output: OutputOption
 
         func validate() throws {
             guard (members == nil) == (queues == nil), members ?? 1 > 0 else {
@@ -50,9 +58,15 @@ struct TopologyCommand: AsyncParsableCommand {
                 let membership = try QueueMembership(json: PublishCommand.read(queues))
                 problems += membership.problems(of: topology, members: members)
             }
-            for problem in problems { print(problem) }
-            guard problems.isEmpty else { throw ExitCode(1) }
-            print("the broker has all \(topology.exchanges.count) exchanges and \(topology.queues.count) queues")
+            let (exchangeCount, queueCount) = (topology.exchanges.count, topology.queues.count)
+            try output.write(
+                [
+                    "complete": .bool(problems.isEmpty), "problems": .strings(problems),
+                    "exchanges": .number(exchangeCount), "queues": .number(queueCount),
+                ],
+                text: problems.isEmpty
+                    ? ["the broker has all \(exchangeCount) exchanges and \(queueCount) queues"] : problems)
+            guard problems.isEmpty else { throw ExitCode(CommandStatus.findings.rawValue) }
         }
     }
 
@@ -67,7 +81,7 @@ struct TopologyCommand: AsyncParsableCommand {
             let definitions = try BrokerDefinitions(apps: apps.load().ids).json { user in
                 let path = "\(passwords)/broker-\(user)"
                 guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-                    throw CommandError("\(path): no password for the user \(user); create the file")
+                    throw CommandError("\(path): no password for the user \(user); create the file", .notFound)
                 }
                 return text.trimmingCharacters(in: .whitespacesAndNewlines)
             }
@@ -78,9 +92,11 @@ struct TopologyCommand: AsyncParsableCommand {
     struct Roles: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print the broker's users, one per line.")
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run() throws {
-            for user in BrokerDefinitions(apps: try apps.load().ids).users { print(user.name) }
+            let names = BrokerDefinitions(apps: try apps.load().ids).users.map(\.name)
+            try output.write(["users": .strings(names)], text: names)
         }
     }
 }
@@ -92,7 +108,7 @@ func withBroker<Result: Sendable>(
     do {
         return try await AMQPAdministrator.with(try brokerConfiguration(), logger: Environment.logger, body)
     } catch let error as AMQPError {
-        throw CommandError("the broker: \(error)")
+        throw CommandError(error)
     }
 }
 
@@ -102,6 +118,6 @@ func brokerConfiguration() throws -> AMQPConfiguration {
     do {
         return try settings.amqp(connectionName: "pushctl", logger: Environment.logger)
     } catch {
-        throw CommandError("\(error)")
+        throw CommandError(error)
     }
 }

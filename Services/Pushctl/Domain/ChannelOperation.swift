@@ -52,22 +52,48 @@ enum ChannelOperation: Hashable, Sendable {
         return try WireCoding.encode(body)
     }
 
-    /// The lines to print for a successful response. Throws for others.
-    func lines(status: Int, channel: String?, body: [UInt8]) throws(CommandError) -> [String] {
+    /// The result to print.
+    struct Result: Hashable, Sendable {
+        var lines: [String]
+        var json: JSONValue
+    }
+
+    /// The result of a successful response. Throws for others.
+    func result(status: Int, channel: String?, body: [UInt8]) throws(CommandError) -> Result {
         let json = body.isEmpty ? nil : try? WireCoding.decode(JSONValue.self, from: body)
         switch (self, status) {
         case (.create, 201):
-            guard let channel, !channel.isEmpty else { throw CommandError("APNs created a channel but returned no id") }
-            return [channel]
+            guard let channel, !channel.isEmpty else {
+                throw CommandError("APNs created a channel but returned no id", .unexpected)
+            }
+            return Result(lines: [channel], json: ["channel": .string(channel)])
         case (.read(let channel), 200):
             let policy = json?["message-storage-policy"]?.int
             let storage = Storage.allCases.first { $0.policy == policy }?.rawValue ?? "unknown"
-            return ["\(channel)  storage: \(storage)  push type: \(json?["push-type"]?.string ?? "unknown")"]
-        case (.delete(let channel), 204): return ["deleted \(channel)"]
+            let type = json?["push-type"]?.string ?? "unknown"
+            return Result(
+                lines: ["\(channel)  storage: \(storage)  push type: \(type)"],
+                json: ["channel": .string(channel), "storage": .string(storage), "push_type": .string(type)])
+        case (.delete(let channel), 204):
+            return Result(lines: ["deleted \(channel)"], json: ["deleted": .string(channel)])
         case (.list, 200):
-            guard let channels = json?["channels"]?.array else { throw CommandError("the APNs response has no list") }
-            return channels.map { $0.string ?? "\($0)" }
-        default: throw CommandError(Self.problem(status: status, reason: json?["reason"]?.string))
+            guard let channels = json?["channels"]?.array else {
+                throw CommandError("the APNs response has no list", .unexpected)
+            }
+            return Result(lines: channels.map { $0.string ?? "\($0)" }, json: ["channels": .array(channels)])
+        default:
+            let reason = json?["reason"]?.string
+            throw CommandError(Self.problem(status: status, reason: reason), Self.exitStatus(status, reason))
+        }
+    }
+
+    private static func exitStatus(_ status: Int, _ reason: String?) -> CommandStatus {
+        switch (status, reason) {
+        case (404, _), (_, "ChannelNotRegistered"), (_, "BadChannelId"): .notFound
+        case (401, _), (403, _): .permission
+        case (429, _): .temporary
+        case (500..., _): .unavailable
+        default: .findings
         }
     }
 

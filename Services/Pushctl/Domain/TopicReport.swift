@@ -1,8 +1,13 @@
+import PushProtocol
+
 /// Summarises the results by line number, without tokens.
 struct TopicReport: Hashable, Sendable {
     let text: String
     /// Whether every registration succeeded.
     let isComplete: Bool
+    /// `{"done", "total", "not_done": [{"result", "registrations": […]}]}`; registrations by their place in the input,
+    /// from 1.
+    let json: JSONValue
 
     /// `answers` must be in the order of the lines.
     init(_ answers: [TopicSubscription.SubscriptionResult]) {
@@ -11,6 +16,13 @@ struct TopicReport: Hashable, Sendable {
         for (index, answer) in answers.enumerated() where answer != .done {
             lines[Self.word(for: answer), default: []].append(index + 1)
         }
+        json = [
+            "done": .number(answers.count { $0 == .done }), "total": .number(answers.count),
+            "not_done": .array(
+                lines.sorted { $0.key < $1.key }.map { word, numbers in
+                    ["result": .string(word), "registrations": .array(numbers.map { .number($0) })]
+                }),
+        ]
         let done = "\(answers.count { $0 == .done }) of \(answers.count) done"
         let rest = lines.sorted { $0.key < $1.key }.map { word, numbers in
             let shown = numbers.prefix(20).map(String.init).joined(separator: ", ")

@@ -1,15 +1,41 @@
 import FoundationEssentials
+import Primitives
 import PushProtocol
 import RegistryStore
 
 /// Formats campaigns.
 enum CampaignReport {
-    /// One line for each campaign.
-    static func line(_ campaign: CampaignStore.CampaignSummary) -> String {
+    /// One row for each campaign.
+    static func table(_ campaigns: [CampaignStore.CampaignSummary]) -> TextTable {
+        var table = TextTable([
+            .left("id"), .left("app"), .left("rule"), .left("state"), .right("done"), .right("devices"),
+            .left("audience"), .left("created"),
+        ])
+        for campaign in campaigns {
+            table.add([
+                TextTable.Cell(campaign.id.uuidString.lowercased()), TextTable.Cell(campaign.app),
+                TextTable.Cell(campaign.rule),
+                TextTable.Cell(state(campaign), campaign.rangesDead > 0 ? .red : .plain),
+                TextTable.Cell(share(campaign)), TextTable.Cell(campaign.devices), TextTable.Cell(campaign.audience),
+                TextTable.Cell(RFC3339.string(from: campaign.created)),
+            ])
+        }
+        return table
+    }
+
+    static func json(_ campaign: CampaignStore.CampaignSummary) -> JSONValue {
         [
-            campaign.id.uuidString.lowercased(), campaign.app, campaign.rule, state(campaign), share(campaign),
-            "\(campaign.devices) devices", campaign.audience, "since \(RFC3339.string(from: campaign.created))",
-        ].joined(separator: "  ")
+            "id": .id(campaign.id), "app": .string(campaign.app), "rule": .string(campaign.rule),
+            "audience": .string(campaign.audience), "state": .string(campaign.state),
+            "created_at": .time(campaign.created), "begun_at": .time(campaign.begun),
+            "finished_at": .time(campaign.finished), "rate": campaign.rate.map { .number($0) } ?? .null,
+            "estimate": campaign.estimate.map { .number($0) } ?? .null, "processed": .number(campaign.looked),
+            "fraction": .double(fraction(campaign)), "users": .number(campaign.users),
+            "without_device": .number(campaign.without), "devices": .number(campaign.devices),
+            "messages": .number(campaign.pushes), "ranges": .number(campaign.ranges),
+            "ranges_done": .number(campaign.rangesDone), "ranges_dead": .number(campaign.rangesDead),
+            "dead_reasons": .strings(campaign.deadReasons),
+        ]
     }
 
     /// All properties of a campaign, one line each.

@@ -38,10 +38,10 @@ struct ChannelManagementClient {
         fetch = HTTPSFetch(caFile: try settings.optionalString(Self.caFile))
     }
 
-    /// Performs the operation and returns the lines to print.
-    func perform(_ operation: ChannelOperation, now: Timestamp = .now) async throws -> [String] {
+    /// Performs the operation and returns its result.
+    func perform(_ operation: ChannelOperation, now: Timestamp = .now) async throws -> ChannelOperation.Result {
         guard let pem = try? String(contentsOfFile: key.keyFile, encoding: .utf8) else {
-            throw CommandError("\(key.keyFile): the signing key cannot be read")
+            throw CommandError("\(key.keyFile): the signing key cannot be read", .notFound)
         }
         guard
             let token = try? await APNsProviderToken.sign(
@@ -57,9 +57,9 @@ struct ChannelManagementClient {
         do {
             response = try await fetch.send(request)
         } catch {
-            throw CommandError("APNs at \(url): \(error)")
+            throw CommandError("APNs at \(url): \(error)", .unavailable)
         }
-        return try operation.lines(
+        return try operation.result(
             status: response.status, channel: response["apns-channel-id"], body: response.body)
     }
 }

@@ -21,8 +21,8 @@ func withDatabase<Result: Sendable>(
     } catch let error as PostgresError {
         // The pool closes early only when the task is cancelled.
         guard error.code != .cancelled, error.code != .poolClosed else { throw error }
-        throw CommandError("the database: \(error)")
+        throw CommandError(error)
     } catch let error as ConfigurationError {
-        throw CommandError("\(error)")
+        throw CommandError(error)
     }
 }

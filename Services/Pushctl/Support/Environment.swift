@@ -27,7 +27,16 @@ enum Environment {
         do {
             return try Settings.load(keys: keys, environment: ProcessInfo.processInfo.environment)
         } catch {
-            throw CommandError("\(error)")
+            throw CommandError("\(error)", .configuration)
+        }
+    }
+
+    /// Whether a setting has a value, valid or not.
+    static func isSet(_ key: ConfigurationKey) -> Bool {
+        do {
+            return try settings([key]).optionalString(key) != nil
+        } catch {
+            return !"\(error)".contains("is required")
         }
     }
 
@@ -38,7 +47,7 @@ enum Environment {
             if let path { return try AppCatalog.load(path: path, using: []) }
             return try AppCatalog.load(path: try settings(.apps).string(.apps), using: [])
         } catch let error as ConfigurationError {
-            throw CommandError("\(error)")
+            throw CommandError(error)
         }
     }
 
@@ -50,17 +59,10 @@ enum Environment {
     }
 }
 
-/// An error with a message for the operator; exit code 1.
-struct CommandError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-}
-
 extension AppID {
     /// Parses an app id given by the operator.
     init(named name: String) throws {
-        guard let id = AppID(rawValue: name) else { throw CommandError("“\(name)” is not an app's id") }
+        guard let id = AppID(rawValue: name) else { throw CommandError("“\(name)” is not an app's id", .usage) }
         self = id
     }
 }
@@ -75,10 +77,10 @@ struct TokenKeysOption: ParsableArguments {
         let set = try Environment.settings([Environment.tokenKeysFile])
         guard let path = try tokenKeys ?? set.optionalString(Environment.tokenKeysFile) else { return nil }
         guard let contents = FileManager.default.contents(atPath: path) else {
-            throw CommandError("\(path): cannot be read; choose another file with --token-keys")
+            throw CommandError("\(path): cannot be read; choose another file with --token-keys", .notFound)
         }
         do throws(TokenCipher.KeyFileError) { return try TokenCipher(file: Array(contents)) } catch {
-            throw CommandError("\(path): \(error)")
+            throw CommandError("\(path): \(error)", .input)
         }
     }
 }
@@ -89,4 +91,12 @@ struct AppsOption: ParsableArguments {
     var apps: String?
 
     func load() throws -> AppCatalog { try Environment.apps(apps) }
+
+    /// The configured app with this id.
+    func app(_ name: String) throws -> AppConfiguration {
+        guard let id = AppID(rawValue: name), let app = try load()[id] else {
+            throw CommandError("no app “\(name)” is in the apps file", .notFound)
+        }
+        return app
+    }
 }

@@ -1,3 +1,4 @@
+import PushProtocol
 import RegistryStore
 
 /// Formats the progress of an import.
@@ -37,6 +38,13 @@ struct ImportProgress: Sendable {
         }
         if state.refused > 0 { parts.append("\(state.refused) refused") }
         return parts.joined(separator: "  ")
+    }
+
+    static func json(_ state: ImportState, report: String) -> JSONValue {
+        [
+            "lines": .number(state.line), "taken": .number(state.taken), "superseded": .number(state.superseded),
+            "refused": .number(state.refused), "report": state.refused > 0 ? .string(report) : .null,
+        ]
     }
 
     /// The result of the import.

@@ -1,5 +1,7 @@
+import AMQP
 import Dispatch
 import Foundation
+import Postgres
 
 /// Cancels `body` on SIGINT and SIGTERM.
 func withSignalCancellation<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) async throws
@@ -18,4 +20,17 @@ func withSignalCancellation<Result: Sendable>(_ body: @escaping @Sendable () asy
         for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
     }
     return try await task.value
+}
+
+/// Runs `body` until SIGINT or SIGTERM, which end it without an error.
+func untilInterrupted(_ body: @escaping @Sendable () async throws -> Void) async throws {
+    do {
+        try await withSignalCancellation(body)
+    } catch is CancellationError {
+        return
+    } catch let error as PostgresError where error.code == .cancelled || error.code == .poolClosed {
+        return
+    } catch let error as AMQPError where error.code == .cancelled {
+        return
+    }
 }

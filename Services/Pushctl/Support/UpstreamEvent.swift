@@ -20,7 +20,7 @@ struct UpstreamEvent {
             event = try CloudEvents.decode(
                 routingKey: app.rawValue, contentType: CloudEvents.structuredContentType, headers: [:], body: body)
         } catch {
-            throw CommandError("\(name): \(error)")
+            throw CommandError("\(name): \(error)", .input)
         }
     }
 
@@ -34,18 +34,41 @@ struct UpstreamEvent {
         try self.init(try WireCoding.encode(envelope), app: app, name: "the event")
     }
 
+    private var routingKey: String { "\(event.app).\(event.type)" }
+
+    /// The result of ``publish()`` for `--json`.
+    var receipt: JSONValue {
+        [
+            "id": .string(event.id), "source": .string(event.source), "type": .string(event.type),
+            "routing_key": .string(routingKey),
+        ]
+    }
+
+    /// ``receipt`` with the decisions about the event, as `explain --json` prints them.
+    func receipt(with explanation: Explanation) -> JSONValue {
+        .object(
+            (receipt.object ?? [:]).merging(
+                ["complete": .bool(explanation.isComplete), "explanation": explanation.json]) { $1 })
+    }
+
+    /// The result of ``publish()`` as text.
+    var line: String { "published \(event.type) \(event.id) as \(routingKey)" }
+
     /// Publishes the event, and returns after the broker's confirm.
     func publish() async throws {
         let message = AMQPMessage(
-            exchange: ExchangeName.events.name, routingKey: "\(event.app).\(event.type)",
+            exchange: ExchangeName.events.name, routingKey: routingKey,
             properties: AMQPProperties(
                 contentType: CloudEvents.structuredContentType, messageID: event.id, type: event.type),
             body: body)
         switch try await withBroker({ try await $0.publish(message) }) {
-        case .confirmed: print("published \(event.type) \(event.id) as \(message.routingKey)")
-        case .nacked: throw CommandError("the broker rejected the event: its queue is full; try again later")
-        case .returned(_, let text):
-            throw CommandError("no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply")
+        case .confirmed: break
+        case .nacked:
+            throw CommandError("the broker rejected the event: its queue is full; try again later", .temporary)
+        case .returned(let code, let text):
+            throw CommandError(
+                "no queue accepts \(routingKey) (\(text)); run pushctl topology apply",
+                code == 403 ? .permission : .notFound)
         }
     }
 
@@ -83,14 +106,16 @@ struct WaitOption: ParsableArguments {
         guard (1...600).contains(timeout) else { throw ValidationError("--timeout takes 1 to 600 seconds") }
     }
 
-    /// Prints the decisions about a published event, or how to see them.
-    func follow(_ event: UpstreamEvent) async throws {
+    /// Publishes an event. Prints its id, and the decisions about it or how to see them.
+    func publish(_ event: UpstreamEvent, _ output: OutputOption) async throws {
+        try await event.publish()
         let explain = "pushctl explain \(event.event.id) --app \(event.event.app)"
-        guard wait else { return print("next: \(explain)") }
+        guard wait else { return try output.write(event.receipt, text: [event.line, "next: \(explain)"]) }
+        if !output.json { print(event.line) }
         let explanation = try await explained(event)
-        for line in explanation.lines { print(line) }
+        try output.write(event.receipt(with: explanation), text: explanation.lines)
         guard explanation.isComplete else {
-            throw CommandError("not complete after \(timeout) s; see the rest with \(explain)")
+            throw CommandError("not complete after \(timeout) s; see the rest with \(explain)", .temporary)
         }
     }
 
@@ -99,7 +124,7 @@ struct WaitOption: ParsableArguments {
         guard let explanation = try await event.explanation(within: .seconds(timeout)) else {
             throw CommandError(
                 "no decision after \(timeout) s: the event waits in its queue, was dropped, or is dead-lettered; see "
-                    + "pushctl dead show rules.events.app.\(event.event.app)")
+                    + "pushctl dead show rules.events.app.\(event.event.app)", .temporary)
         }
         return explanation
     }
@@ -109,7 +134,7 @@ extension AppsOption {
     /// Returns a configured app.
     func app(named name: String) throws -> AppID {
         guard let id = AppID(rawValue: name), try load()[id] != nil else {
-            throw CommandError("no app “\(name)” is in the apps file")
+            throw CommandError("no app “\(name)” is in the apps file", .notFound)
         }
         return id
     }

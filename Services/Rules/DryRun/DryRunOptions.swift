@@ -8,22 +8,25 @@ import RuleLanguage
 struct DryRunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The events; “-” reads the standard input.", valueName: "file"))
     var events: String
-    @Option(help: ArgumentHelp("Settings of users and members of groups.", valueName: "file"))
+    @Option(
+        name: [.customLong("people"), .customLong("users")],
+        help: ArgumentHelp("Settings of users and members of groups.", valueName: "file"))
     var people: String?
 
     /// The form of the files.
     static let files = """
         Events are structured CloudEvents, one JSON object a line. A line may have “at”, the time of the event, and \
         “app”, which is required for rules of several apps: {"at": "2026-03-31T09:00:00Z", "app": "…", "event": {…}}. \
-        The clock of the dry run goes from event to event, and ends one day after the last.
+        The clock of the dry run goes from event to event, and from the last one on as long \
+        as a notification is held or collected, at most 400 days.
 
         People are {"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": "<user>", "role": "…"}]}}.
         """
 
     /// The time of events without one begins at 2026-01-01.
     static let start = Timestamp(milliseconds: 1_767_225_600_000)
-    /// How long the dry run continues after the last event.
-    private static let rest = Duration.seconds(86_400)
+    /// How long the dry run continues after the last event at most. It ends as soon as nothing is held or collected.
+    private static let rest = Duration.seconds(400 * 86_400)
 
     /// Processes the events by these rules.
     ///

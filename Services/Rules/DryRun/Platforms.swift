@@ -38,6 +38,29 @@ struct Platforms {
         }
     }
 
+    /// One document for each provider: the request with its size, or the reason that nothing is sent.
+    func json(_ prediction: DryRun.PredictedDecision) -> [JSONValue] {
+        guard let notification = prediction.notification else { return [] }
+        return ways(notification, at: prediction.at).map { way in
+            switch way {
+            case .unconfigured(let provider): ["provider": .string(provider.rawValue), "skipped": "no-credentials"]
+            case .preview(let preview, _): Self.json(preview)
+            }
+        }
+    }
+
+    private static func json(_ preview: PayloadPreview) -> JSONValue {
+        var request: [String: JSONValue] = [
+            "provider": .string(preview.provider.rawValue), "limit": .int(Int64(preview.limit)),
+            "bytes": preview.size.map { .int(Int64($0)) } ?? .null, "rejected": .optional(preview.rejectionReason),
+        ]
+        if case .success(let copy) = preview.request {
+            request["headers"] = .array(copy.headers.map(JSONValue.string))
+            request["body"] = (try? WireCoding.decode(JSONValue.self, from: copy.body)) ?? .null
+        }
+        return .object(request)
+    }
+
     private func ways(_ notification: Notification, at now: Timestamp) -> [ProviderPreview] {
         if let broadcast = notification.broadcast {
             let push = notification.push(to: broadcast, at: now)

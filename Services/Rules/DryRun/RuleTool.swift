@@ -5,15 +5,17 @@ import RuleEngine
 import RuleLanguage
 import ServiceKit
 
-/// `rules check`, `preview`, `diff` and `catalog`: check rule files, run them dry and describe their events, without
-/// broker and database. `pushctl rules` has the same commands.
+/// `rules check`, `preview`, `diff`, `catalog` and `schema`: check rule files, run them dry and describe their events,
+/// without broker and database. `pushctl rules` has the same commands.
 package struct RuleTool: ParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "rules",
         abstract: "Check rule files, preview their notifications, compare two versions, and describe their events.",
         subcommands: commands)
 
-    package static let commands: [any ParsableCommand.Type] = [Check.self, Preview.self, Diff.self, Catalog.self]
+    package static let commands: [any ParsableCommand.Type] = [
+        Check.self, Preview.self, Diff.self, Catalog.self, Schema.self,
+    ]
 
     /// A line for each command, for the help of the service.
     package static let usage = commands.map { command in
@@ -38,6 +40,7 @@ package struct RuleTool: ParsableCommand {
 
         @Argument(help: ArgumentHelp("Folders of rule files, or single files.", valueName: "path"))
         var paths: [String]
+        @Flag(help: "Print one JSON document instead of text.") var json = false
 
         package init() {}
 
@@ -64,6 +67,7 @@ package struct RuleTool: ParsableCommand {
                 "The apps file (HELIOGRAPH_APPS): shows bundle ids, and skips providers without credentials.",
                 valueName: "file"))
         var apps: String?
+        @Flag(help: "Print one JSON document instead of text.") var json = false
 
         package init() {}
 
@@ -89,6 +93,7 @@ package struct RuleTool: ParsableCommand {
         @Argument(help: ArgumentHelp("The new rules.", valueName: "new"))
         var new: String
         @OptionGroup var files: DryRunOptions
+        @Flag(help: "Print one JSON document instead of text.") var json = false
 
         package init() {}
 
@@ -108,10 +113,15 @@ struct Answer: Hashable, Sendable {
     var lines: [String] = []
     var complaints: [String] = []
     var code: Int32 = 0
+    /// The document in place of the lines; `nil` if there is none.
+    var json: JSONValue?
 }
 
 /// A command of ``RuleTool``.
 protocol RuleToolCommand: ParsableCommand {
+    /// Whether to print ``Answer/json`` in place of the lines.
+    var json: Bool { get }
+
     /// - Parameter read: returns the content of a file; `-` is the standard input.
     func answer(read: (String) -> Data?) throws -> Answer
 }
@@ -120,7 +130,11 @@ extension RuleToolCommand {
     /// Prints the answer. Exits with its code.
     package func run() throws {
         let answer = answerOrComplaint(read: Self.read)
-        for line in answer.lines { print(line) }
+        if json, let document = answer.json {
+            print(String(decoding: try WireCoding.encode(document), as: UTF8.self))
+        } else {
+            for line in answer.lines { print(line) }
+        }
         for line in answer.complaints { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
         if answer.code != 0 { throw ExitCode(answer.code) }
     }
@@ -139,23 +153,28 @@ extension RuleTool {
         var answer = Answer()
         var files = 0
         var rules = 0
+        var mistakes: [RuleProblem] = []
         for path in paths {
             do {
                 let ruleSets = try DryRunFiles.ruleSets(path)
                 files += ruleSets.ruleSets.count
                 rules += ruleSets.ruleSets.values.map(\.rules.count).reduce(0, +)
             } catch {
-                answer.complaints += error.problems.map(\.description)
+                mistakes += error.problems
                 answer.code = 1
             }
         }
+        let hints = mistakes.isEmpty ? paths.flatMap(RuleSchema.hints) : []
+        answer.complaints = mistakes.map(\.description) + hints
+        answer.json = json(rules: rules, files: files, mistakes: mistakes, hints: hints)
         if answer.code == 0 { answer.lines = ["\(rules) rules in \(files) files, no mistakes"] }
         return answer
     }
 
     fileprivate static func preview(_ dryRun: DryRun, _ platforms: Platforms) -> Answer {
         Answer(
-            lines: dryRun.predictions.flatMap { lines($0) + platforms.lines($0) } + dryRun.refusals.map(line))
+            lines: dryRun.predictions.flatMap { lines($0) + platforms.lines($0) } + dryRun.refusals.map(line),
+            json: json(dryRun, platforms))
     }
 
     private static func lines(_ prediction: DryRun.PredictedDecision) -> [String] {
@@ -177,7 +196,7 @@ extension RuleTool {
 
     fileprivate static func diff(_ old: DryRun, _ new: DryRun) -> Answer {
         let differences = DryRunDifference.between(old.predictions, new.predictions)
-        var answer = Answer(code: differences.isEmpty ? 0 : 1)
+        var answer = Answer(code: differences.isEmpty ? 0 : 1, json: json(differences))
         for kind in DryRunDifference.Kind.allCases {
             let found = differences.filter { $0.kind == kind }
             guard !found.isEmpty else { continue }

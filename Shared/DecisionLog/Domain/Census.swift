@@ -1,5 +1,6 @@
 package import FoundationEssentials
-import PushProtocol
+import Primitives
+package import PushProtocol
 
 /// The latest census: the number of notifications in each state, and the missing ones.
 package struct Census: Hashable, Sendable {
@@ -67,6 +68,32 @@ package struct Census: Hashable, Sendable {
     package var total: Int { rows.reduce(0) { $0 + $1.number } }
 }
 
+extension Census {
+    /// The document of `pushctl census --json`.
+    package var json: JSONValue {
+        [
+            "at": .string(RFC3339.string(from: at)),
+            "counted_at": .optional(countedAt.map(RFC3339.string(from:))), "current": .bool(isCurrent),
+            "total": .int(Int64(total)),
+            "states": .array(
+                rows.map { row in
+                    [
+                        "app": .string(row.app), "state": .string(row.state), "number": .int(Int64(row.number)),
+                        "oldest_at": .optional(row.oldestAt.map(RFC3339.string(from:))),
+                    ]
+                }),
+            "missing": .array(
+                gaps.map { gap in
+                    [
+                        "app": .string(gap.app), "state": .string(gap.state), "number": .int(Int64(gap.number)),
+                        "notification": .string(gap.notification.uuidString.lowercased()),
+                        "event": .string(gap.event), "decided_at": .string(RFC3339.string(from: gap.decidedAt)),
+                    ]
+                }),
+        ]
+    }
+}
+
 /// The text that `pushctl census` prints.
 extension Census {
     /// A table whose numbers add up to the line `total`, then the gaps.
@@ -74,18 +101,10 @@ extension Census {
         guard countedAt != nil else {
             return ["there is no census yet: check that rules is running and that its migrations are applied"]
         }
-        let table =
-            [["app", "state", "number", "oldest"]]
-            + rows.map { [$0.app, $0.state, "\($0.number)", $0.oldestAt.map(age) ?? "-"] }
-            + [["total", "", "\(total)", ""]]
-        let widths = (0..<4).map { column in table.map { $0[column].count }.max() ?? 0 }
-        return table.map { row in
-            let cells = row.enumerated().map { column, text in
-                let padding = String(repeating: " ", count: widths[column] - text.count)
-                return column < 2 ? text + padding : padding + text
-            }
-            return cells.joined(separator: "  ").trimmedAtEnd
-        } + gapLines + ageLines
+        var table = TextTable([.left("app"), .left("state"), .right("number"), .right("oldest")])
+        for row in rows { table.add([row.app, row.state, "\(row.number)", row.oldestAt.map(age)]) }
+        table.add(["total", " ", "\(total)", " "])
+        return table.lines() + gapLines + ageLines
     }
 
     private var gapLines: [String] {
@@ -112,13 +131,5 @@ extension Census {
         case ..<7200: "\(seconds / 60) min"
         default: "\(seconds / 3600) h"
         }
-    }
-}
-
-extension String {
-    fileprivate var trimmedAtEnd: String {
-        var text = self
-        while text.last == " " { text.removeLast() }
-        return text
     }
 }

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import Primitives
 package import PushProtocol
 
 /// The notifications of each rule in a window of whole hours.
@@ -44,16 +45,11 @@ extension RuleCounts {
     /// The table's lines, with a header line.
     package var lines: [String] {
         guard !rows.isEmpty else { return ["no decisions between \(Self.time(from)) and \(Self.time(until))"] }
-        let heads = ["app", "rule", "rules", "sent", "unsent", "accepted", "failed", "opened", "dismissed"]
-        let cells = [heads] + rows.map(\.cells)
-        let widths = heads.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
-        return cells.map { row in
-            row.indices.map { column in
-                let gap = String(repeating: " ", count: widths[column] - row[column].count)
-                // Aligns words left and numbers right.
-                return column < 3 ? row[column] + gap : gap + row[column]
-            }.joined(separator: "  ")
-        }
+        let numbers = ["sent", "unsent", "accepted", "failed", "opened", "dismissed"]
+        var table = TextTable(
+            ["app", "rule", "rules"].map(TextTable.Column.left) + numbers.map(TextTable.Column.right))
+        for row in rows { table.add(row.cells) }
+        return table.lines()
     }
 
     private static func time(_ date: Date) -> String { RFC3339.string(from: date) }

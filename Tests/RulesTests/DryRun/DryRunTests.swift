@@ -53,6 +53,44 @@ import Testing
         let right = try run(["check", "@", Shipped.directory], [:], rules: ["test.yaml": Self.rules])
         #expect(right.code == 0, "\(right)")
         #expect(right.lines.count == 1)
+        // Only the file without the comment is named.
+        #expect(right.complaints.count == 1 && right.complaints[0].contains("/test.yaml: for completion in editors"))
+        #expect(right.json?["mistakes"] == [] && right.json?["hints"]?.array?.count == 1)
+        let named = try run(
+            ["check", "@/test.yaml"], [:],
+            rules: ["test.yaml": "# yaml-language-server: $schema=rule-file.schema.json\n\(Self.rules)"])
+        #expect(named.code == 0 && named.complaints == [])
+        let mistake = try #require(answer.json?["mistakes"]?.array?.first)
+        #expect(mistake["file"] == "test.yaml" && mistake["line"] == 11 && mistake["key"] == "rules.only.policy.cap")
+    }
+
+    @Test func `the schema is the one of the repository`() throws {
+        let answer = try run(["schema"], [:])
+        let schema = try WireCoding.decode(JSONValue.self, from: Array(answer.lines.joined().utf8))
+        #expect(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema")
+        #expect(schema["properties"]?["rules"] != nil)
+    }
+
+    @Test func `a preview continues as long as a notification is held`() throws {
+        let later = Self.rules.replacing(
+            "policy: { caps: hourly }", with: "policy: { schedule: { at: due, before: 1h } }"
+        )
+        .replacing("room: r }", with: "room: r, due: \"2026-01-11T12:00:00Z\" }")
+        let event =
+            #"{"specversion":"1.0","id":"e","source":"/up","type":"thing.happened","at":"2026-01-10T12:00:00Z","#
+            + #""data":{"user":"a","name":"Pat","room":"r","due":"2026-02-20T12:00:00Z"}}"#
+        let answer = try run(
+            ["preview", "@/test.yaml", "--events", "e", "--users", "u"], ["e": event, "u": "{}"],
+            rules: ["test.yaml": later])
+        #expect(
+            answer.lines.filter { !$0.hasPrefix(" ") } == [
+                "2026-01-10T12:00:00.000Z  a  e  only  hold until 2026-02-20T11:00:00.000Z (scheduled)",
+                "2026-02-20T11:00:00.000Z  a  e  only  push (wanted)",
+            ], "\(answer)")
+        let decisions = try #require(answer.json?["decisions"]?.array)
+        #expect(decisions.count == 2 && decisions[0]["until"] == "2026-02-20T11:00:00.000Z")
+        #expect(decisions[1]["content"]?["body"] == "Pat" && decisions[1]["requests"]?.array?.count == 2)
+        #expect(decisions[1]["requests"]?.array?.first?["limit"] == 4096)
     }
 
     @Test func `preview shows each recipient's notifications and reasons`() throws {
@@ -82,7 +120,8 @@ import Testing
                 rules: ["old/test.yaml": Self.rules, "new/test.yaml": change(Self.rules)])
         }
         let same = try differ { $0 + "\n" }
-        #expect(same == Answer(lines: ["no difference: every user gets the same pushes at the same time"]))
+        #expect(same.code == 0 && same.json == ["differences": []])
+        #expect(same.lines == ["no difference: every user gets the same pushes at the same time"])
         let more = try differ { $0.replacing("at-most: 2", with: "at-most: 4") }
         #expect(
             more.lines == [
@@ -90,6 +129,11 @@ import Testing
                 "  a  e3  only  never → 2026-01-10T12:00:03.000Z",
             ])
         #expect(more.code == 1)
+        #expect(
+            more.json?["differences"]?.array?.first == [
+                "kind": "more", "app": "test", "user": "a", "event": "e2", "rule": "only", "old_at": .null,
+                "new_at": "2026-01-10T12:00:02.000Z",
+            ])
         let less = try differ { $0.replacing("at-most: 2", with: "at-most: 1") }
         #expect(less.lines == ["less: 1", "  a  e1  only  2026-01-10T12:00:01.000Z → never"])
         let otherwise = try differ { $0.replacing(#""{{name}}""#, with: #""{{name}}!""#) }

@@ -27,7 +27,7 @@ struct AppNewCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let app = AppID(rawValue: name) else {
-            throw CommandError("“\(name)” is not an app's name: \(AppID.rule)")
+            throw CommandError("“\(name)” is not an app's name: \(AppID.rule)", .usage)
         }
         var answers = self
         if !simulated, isatty(STDIN_FILENO) == 1 { answers.askForMissing() }
@@ -70,25 +70,27 @@ struct AppNewCommand: AsyncParsableCommand {
         if hasApple || all {
             let bundle = bundleId ?? "com.example.\(app)"
             guard bundle.wholeMatch(of: NewApp.bundlePattern) != nil else {
-                throw CommandError("--bundle-id “\(bundle)” is not a bundle id such as com.example.app")
+                throw CommandError("--bundle-id “\(bundle)” is not a bundle id such as com.example.app", .usage)
             }
             new.apns = NewApp.APNs(
                 bundle: bundle, keyID: NewApp.simulatedKeyID(of: app), teamID: NewApp.simulatedTeam)
             if let keyFile {
-                guard bundleId != nil else { throw CommandError("--key-file needs --bundle-id") }
+                guard bundleId != nil else { throw CommandError("--key-file needs --bundle-id", .usage) }
                 let keyID = try appleID(keyId ?? Self.keyID(inNameOf: keyFile), "--key-id")
                 let teamID = try appleID(teamId, "--team-id")
                 apnsKey = try read(keyFile)
                 let pem = String(decoding: apnsKey ?? Data(), as: UTF8.self)
                 guard (try? await APNsProviderToken.sign(pem: pem, keyID: keyID, teamID: teamID, issuedAt: .now)) != nil
-                else { throw CommandError("\(keyFile): is not an APNs key (.p8) as downloaded from Apple") }
+                else { throw CommandError("\(keyFile): is not an APNs key (.p8) as downloaded from Apple", .input) }
                 new.apns = NewApp.APNs(bundle: bundle, keyID: keyID, teamID: teamID)
             } else {
-                guard keyId == nil, teamId == nil else { throw CommandError("--key-id and --team-id need --key-file") }
+                guard keyId == nil, teamId == nil else {
+                    throw CommandError("--key-id and --team-id need --key-file", .usage)
+                }
                 new.isSimulated = true
             }
         } else if keyId != nil || teamId != nil {
-            throw CommandError("--key-id and --team-id need --key-file and --bundle-id")
+            throw CommandError("--key-id and --team-id need --key-file and --bundle-id", .usage)
         }
         let account = try serviceAccount.map(read)
         if let account, let serviceAccount {
@@ -101,15 +103,15 @@ struct AppNewCommand: AsyncParsableCommand {
 
     private func read(_ file: String) throws -> Data {
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandError("\(file): cannot be read")
+            throw CommandError("\(file): cannot be read", .notFound)
         }
         return data
     }
 
     private func appleID(_ id: String?, _ option: String) throws -> String {
-        guard let id else { throw CommandError("\(option) is missing; it has 10 characters of A–Z and 0–9") }
+        guard let id else { throw CommandError("\(option) is missing; it has 10 characters of A–Z and 0–9", .usage) }
         guard id.wholeMatch(of: /[A-Z0-9]{10}/) != nil else {
-            throw CommandError("\(option) “\(id)” is not an id of 10 characters of A–Z and 0–9")
+            throw CommandError("\(option) “\(id)” is not an id of 10 characters of A–Z and 0–9", .usage)
         }
         return id
     }

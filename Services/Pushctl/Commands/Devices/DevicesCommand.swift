@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Primitives
 import PushProtocol
 
 /// `pushctl devices …`: the devices in the registry.
@@ -14,25 +15,27 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List a user's devices with their states. Tokens are masked.")
         @OptionGroup var user: UserOption
-        @Flag(help: "Print the registry's JSON.") var json = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let answer = try await user.request("GET")
-            if json { return print(String(decoding: try WireCoding.encode(answer), as: UTF8.self)) }
-            let devices = answer["devices"]?.array ?? []
-            if devices.isEmpty { return print("\(user.user) has no devices in \(user.app)") }
-            for device in devices { print(Self.line(device)) }
+            try output.write(
+                answer,
+                text: Self.table(answer["devices"]?.array ?? []).lines(
+                    orNone: "\(user.user) has no devices in \(user.app)"))
         }
 
-        static func line(_ device: JSONValue) -> String {
-            if let reason = device["unreadable"]?.string {
-                return "\(device["device"]?.string ?? "–")  unreadable: \(reason)"
-            }
+        static func table(_ devices: [JSONValue]) -> TextTable {
             let columns = ["device", "provider", "environment", "kind", "token", "state", "registered_at"]
-            let notes = [device["reason"]?.string, device["stale_since"]?.string.map { "stale since \($0)" }]
-                .compactMap { $0 }
-            return columns.map { device[$0]?.string ?? "–" }.joined(separator: "  ")
-                + (notes.isEmpty ? "" : "  (\(notes.joined(separator: ", ")))")
+            var table = TextTable((columns + ["notes"]).map { TextTable.Column.left($0.replacing("_", with: " ")) })
+            for device in devices {
+                let notes = [
+                    device["unreadable"]?.string.map { "unreadable: \($0)" }, device["reason"]?.string,
+                    device["stale_since"]?.string.map { "stale since \($0)" },
+                ].compactMap { $0 }
+                table.add(columns.map { device[$0]?.string } + [notes.joined(separator: ", ")])
+            }
+            return table
         }
     }
 
@@ -42,14 +45,19 @@ struct DevicesCommand: AsyncParsableCommand {
             discussion: "This cannot be undone. A device that registers again is a new registration.")
         @OptionGroup var user: UserOption
         @Flag(help: "Confirm. Without this, only count the registrations.") var yes = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             guard yes else {
                 let known = try await user.request("GET")["devices"]?.array ?? []
                 let left = known.filter { $0["state"]?.string != "erased" }.count
-                return print("\(left) of the listed registrations would be erased; confirm with --yes")
+                return try output.write(
+                    ["erased": 0, "selected": .number(left)],
+                    text: ["\(left) of the listed registrations would be erased; confirm with --yes"])
             }
-            print("registrations erased: \(try await user.request("DELETE")["erased"]?.int ?? 0)")
+            let count = try await user.request("DELETE")["erased"]?.int ?? 0
+            try output.write(
+                ["erased": .int(count), "selected": .int(count)], text: ["registrations erased: \(count)"])
         }
     }
 
@@ -58,12 +66,18 @@ struct DevicesCommand: AsyncParsableCommand {
             abstract: "Deactivate one registration. The device may register again.")
         @Option(help: "The app.") var app: String
         @Argument(help: "The device id, as `list` prints it.") var device: String
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            guard let id = UUID(uuidString: device) else { throw CommandError("“\(device)” is not a device's id") }
+            guard let id = UUID(uuidString: device) else {
+                throw CommandError("“\(device)” is not a device's id", .usage)
+            }
             let answer = try await OperatorClient.request(
                 "POST", "/v1/operator/devices/\(id.uuidString.lowercased())/deactivate", ["app": app])
-            print(answer["deactivated"] == true ? "deactivated" : "it was not active")
+            let isDone = answer["deactivated"] == true
+            try output.write(
+                ["device": .id(id), "deactivated": .bool(isDone)],
+                text: [isDone ? "deactivated" : "it was not active"])
         }
     }
 
@@ -71,14 +85,18 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the number of registrations by app, kind, environment and state.")
         @Option(help: "Only registrations of this app.") var app: String?
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let answer = try await OperatorClient.request("GET", "/v1/operator/counts", app.map { ["app": $0] } ?? [:])
+            let columns = ["app", "kind", "environment", "state"]
+            var table = TextTable(columns.map(TextTable.Column.left) + [TextTable.Column.right("count")])
             for count in answer["counts"]?.array ?? [] {
-                let words = ["app", "kind", "environment", "state"].map { count[$0]?.string ?? "–" }
-                print("\(words.joined(separator: "  "))  \(count["count"]?.int ?? 0)")
+                table.add(columns.map { count[$0]?.string } + ["\(count["count"]?.int ?? 0)"])
             }
-            print("counted at \(answer["counted_at"]?.string ?? "–")")
+            try output.write(
+                answer,
+                text: table.lines(orNone: "no registrations") + ["counted at \(answer["counted_at"]?.string ?? "-")"])
         }
     }
 

@@ -57,13 +57,15 @@ extension DevicesCommand {
                 FileHandle.standardError.write(
                     Data("\(exported.unreadable) tokens were modified in the database and are exported as empty\n".utf8)
                 )
-                throw ExitCode.failure
+                throw ExitCode(CommandStatus.findings.rawValue)
             }
         }
 
         private func chosenFormat() throws -> DeviceFormat {
             guard let format else { return output.flatMap(DeviceFormat.init(path:)) ?? .ndjson }
-            guard let chosen = DeviceFormat(rawValue: format) else { throw CommandError("--format is ndjson or csv") }
+            guard let chosen = DeviceFormat(rawValue: format) else {
+                throw CommandError("--format is ndjson or csv", .usage)
+            }
             return chosen
         }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Primitives
 import PushProtocol
 import RegistryStore
 
@@ -14,33 +15,47 @@ extension DevicesCommand {
         @Option(help: "The app whose halt to end.") var app: String?
         @Option(help: "The version whose halt to end.") var end: String?
         @Flag(help: "End the halt of registrations without a version.") var endWithoutVersion = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             guard end != nil || endWithoutVersion else {
                 let halts = try await withDatabase { try await FIDStore($0).currentHalts() }
-                if halts.isEmpty { print("no halts") }
-                for halt in halts { print(halt.line) }
-                return
+                return try output.write(
+                    ["halts": .array(halts.map(\.json))],
+                    text: FIDStore.HaltSummary.table(halts).lines(orNone: "no halts"))
             }
-            guard let app else { throw CommandError("--app is missing") }
+            guard let app else { throw CommandError("--app is missing", .usage) }
             guard end == nil || !endWithoutVersion else {
-                throw CommandError("either --end or --end-without-version, not both")
+                throw CommandError("either --end or --end-without-version, not both", .usage)
             }
             let (id, version) = (try AppID(named: app), end ?? "")
             let isEnded = try await withDatabase { try await FIDStore($0).endHalt(of: id, version: version) }
             guard isEnded else {
-                throw CommandError("that version is not halted; pushctl devices fids lists the halts")
+                throw CommandError("that version is not halted; pushctl devices fids lists the halts", .notFound)
             }
-            print("ended; the senders use FIDs of that version again within seconds")
+            try output.write(
+                ["app": .string(id.rawValue), "version": .string(version), "ended": true],
+                text: ["ended; the senders use FIDs of that version again within seconds"])
         }
     }
 }
 
 extension FIDStore.HaltSummary {
-    /// `family-portal  5.0  12 people  since …  until …`
-    var line: String {
-        let words = [app, version.isEmpty ? "no version" : version, "\(suspected) people"]
-        let times = ["since \(RFC3339.string(from: haltedAt))", "until \(RFC3339.string(from: until))"]
-        return (words + times).joined(separator: "  ")
+    static func table(_ halts: [FIDStore.HaltSummary]) -> TextTable {
+        var table = TextTable([.left("app"), .left("version"), .right("users"), .left("since"), .left("until")])
+        for halt in halts {
+            table.add([
+                halt.app, halt.version.isEmpty ? "no version" : halt.version, "\(halt.suspected)",
+                RFC3339.string(from: halt.haltedAt), RFC3339.string(from: halt.until),
+            ])
+        }
+        return table
+    }
+
+    var json: JSONValue {
+        [
+            "app": .string(app), "version": .string(version), "users": .number(suspected),
+            "halted_at": .time(haltedAt), "until": .time(until),
+        ]
     }
 }

@@ -42,6 +42,7 @@ extension DevicesCommand {
         var unannounced = false
         @OptionGroup var keys: TokenKeysOption
         @OptionGroup var apps: AppsOption
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
             let work = try work()
@@ -49,8 +50,10 @@ extension DevicesCommand {
             do {
                 let state = try await withSignalCancellation { try await self.run(work, cipher) }
                 let reasons = state.refused > 0 ? try RejectionReport.reasons(in: work.report) : []
-                for line in ImportProgress.summary(state, report: work.report, reasons: reasons) { print(line) }
-                if state.refused > 0 { throw ExitCode.failure }
+                try output.write(
+                    ImportProgress.json(state, report: work.report),
+                    text: ImportProgress.summary(state, report: work.report, reasons: reasons))
+                if state.refused > 0 { throw ExitCode(CommandStatus.findings.rawValue) }
             } catch let error as PostgresError where error.code == .cancelled || error.code == .poolClosed {
                 throw stopped
             } catch is CancellationError {
@@ -64,13 +67,13 @@ extension DevicesCommand {
 
         private func work() throws -> DeviceImport {
             guard let format = try format.map(Self.format) ?? ImportFormat(path: file) else {
-                throw CommandError("\(file): unknown format; --format is one of \(ImportFormat.names)")
+                throw CommandError("\(file): unknown format; --format is one of \(ImportFormat.names)", .usage)
             }
-            guard devicesPerUser > 0 else { throw CommandError("--devices-per-user must be 1 or more") }
+            guard devicesPerUser > 0 else { throw CommandError("--devices-per-user must be 1 or more", .usage) }
             let known = Set(try apps.load().ids)
             let usual = try app.map { name in
                 guard let id = AppID(rawValue: name), known.contains(id) else {
-                    throw CommandError("no app “\(name)” is in the apps file")
+                    throw CommandError("no app “\(name)” is in the apps file", .notFound)
                 }
                 return id
             }
@@ -81,7 +84,7 @@ extension DevicesCommand {
 
         private static func format(_ name: String) throws -> ImportFormat {
             guard let format = ImportFormat(rawValue: name) else {
-                throw CommandError("--format is one of \(ImportFormat.names)")
+                throw CommandError("--format is one of \(ImportFormat.names)", .usage)
             }
             return format
         }

@@ -21,15 +21,15 @@ struct SendCommand: AsyncParsableCommand {
     @OptionGroup var identity: EventIdentity
     @OptionGroup var waiting: WaitOption
     @OptionGroup var apps: AppsOption
+    @OptionGroup var output: OutputOption
 
     func run() async throws {
         let app = try apps.app(named: app)
         let data = try data()
-        do { _ = try DirectNotification(data) } catch { throw CommandError("the notification: \(error)") }
+        do { _ = try DirectNotification(data) } catch { throw CommandError("the notification: \(error)", .usage) }
         let event = try UpstreamEvent(
             type: DirectNotification.eventType, data: data, identity: identity, app: app)
-        try await event.publish()
-        try await waiting.follow(event)
+        try await waiting.publish(event, output)
     }
 
     /// The notification: the file's members, replaced by the options.
@@ -40,10 +40,10 @@ struct SendCommand: AsyncParsableCommand {
             do { value = try WireCoding.decode(JSONValue.self, from: PublishCommand.read(file)) } catch let error
                 as WireError
             {
-                throw CommandError("\(PublishCommand.name(file)): \(error)")
+                throw CommandError("\(PublishCommand.name(file)): \(error)", .input)
             }
             guard let object = value.object else {
-                throw CommandError("\(PublishCommand.name(file)): expected a JSON object")
+                throw CommandError("\(PublishCommand.name(file)): expected a JSON object", .input)
             }
             members = object
         }
@@ -96,7 +96,7 @@ struct ContentOptions: ParsableArguments {
             members["badge"] = badge.map { .int(Int64($0)) }
             if let data {
                 guard let value = try? WireCoding.decode(JSONValue.self, from: Array(data.utf8)) else {
-                    throw CommandError("--data is not JSON")
+                    throw CommandError("--data is not JSON", .usage)
                 }
                 members["data"] = value
             }

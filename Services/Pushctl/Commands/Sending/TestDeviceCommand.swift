@@ -20,15 +20,16 @@ struct TestDeviceCommand: AsyncParsableCommand {
     @Flag(help: "Wake the app and show nothing.") var silent = false
     @Option(help: "The seconds to wait.") var timeout = 30
     @OptionGroup var apps: AppsOption
+    @OptionGroup var output: OutputOption
 
     /// The test push's lifetime.
     static let lifetime = Duration.seconds(300)
 
     func run() async throws {
         let app = try apps.app(named: app)
-        guard let user = UserID(rawValue: user) else { throw CommandError(UserID.rule) }
+        guard let user = UserID(rawValue: user) else { throw CommandError(UserID.rule, .usage) }
         let wanted = try device.map { text in
-            guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id") }
+            guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id", .usage) }
             return id
         }
         let event = try UpstreamEvent(
@@ -37,7 +38,7 @@ struct TestDeviceCommand: AsyncParsableCommand {
         try await event.publish()
         let waiting = try WaitOption.parse(["--wait", "--timeout", "\(timeout)"])
         let explanation = try await waiting.explained(event)
-        for line in explanation.lines { print(line) }
+        try output.write(event.receipt(with: explanation), text: [event.line] + explanation.lines)
         if let failure = explanation.testFailure(device: wanted) { throw CommandError(failure) }
     }
 

@@ -21,25 +21,25 @@ struct TriggerCommand: AsyncParsableCommand {
     @OptionGroup var identity: EventIdentity
     @OptionGroup var waiting: WaitOption
     @OptionGroup var apps: AppsOption
+    @OptionGroup var output: OutputOption
 
     func run() async throws {
         let app = try apps.app(named: app)
         var data = try Self.example(example, of: type, app, rules)
         for replacement in replacements { data = try Self.replace(replacement, in: data) }
         let event = try UpstreamEvent(type: type, data: data, identity: identity, app: app)
-        try await event.publish()
-        try await waiting.follow(event)
+        try await waiting.publish(event, output)
     }
 
     private static func example(_ number: Int, of type: String, _ app: AppID, _ path: String) throws -> JSONValue {
         let examples: [String: [JSONValue]]
-        do { examples = try RuleExamples.load(path, app: app) } catch { throw CommandError("\(error)") }
+        do { examples = try RuleExamples.load(path, app: app) } catch { throw CommandError("\(error)", .input) }
         guard let ofType = examples[type] else {
             let known = examples.keys.sorted().joined(separator: ", ")
-            throw CommandError("the rule file of \(app) does not list “\(type)”; it lists \(known)")
+            throw CommandError("the rule file of \(app) does not list “\(type)”; it lists \(known)", .notFound)
         }
         guard ofType.indices.contains(number - 1) else {
-            throw CommandError("“\(type)” has \(ofType.count) examples; choose --example 1 to \(ofType.count)")
+            throw CommandError("“\(type)” has \(ofType.count) examples; choose --example 1 to \(ofType.count)", .usage)
         }
         return ofType[number - 1]
     }
@@ -47,13 +47,13 @@ struct TriggerCommand: AsyncParsableCommand {
     /// Sets the value at a dotted path. Objects on the way are created.
     static func replace(_ text: String, in data: JSONValue) throws -> JSONValue {
         guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
-            throw CommandError("--set takes path=value, such as message.text=Hello")
+            throw CommandError("--set takes path=value, such as message.text=Hello", .usage)
         }
         let written = String(text[text.index(after: equals)...])
         let value = (try? WireCoding.decode(JSONValue.self, from: Array(written.utf8))) ?? .string(written)
         let path = text[..<equals].split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard let changed = data.replacing(path[...], by: value) else {
-            throw CommandError("--set \(path.joined(separator: ".")): a value on the way is not an object")
+            throw CommandError("--set \(path.joined(separator: ".")): a value on the way is not an object", .usage)
         }
         return changed
     }
