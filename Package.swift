@@ -370,7 +370,7 @@ let package = Package(
                 "ServiceConnections", "DecisionLog",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
-                logging,
+                logging, argumentParser,
             ]),
         tests(
             "ProviderSimulator",
