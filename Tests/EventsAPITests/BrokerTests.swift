@@ -20,7 +20,7 @@ import TestSupport
     /// Runs `body` with a publisher on a new virtual host.
     private static func withPublisher(
         deadline: Duration = .seconds(30), topology: Topology = Topology(apps: apps),
-        _ body: (EventPublisher, AMQPAdministrator) async throws -> Void
+        _ body: @escaping @Sendable (EventPublisher, AMQPAdministrator) async throws -> Void
     ) async throws {
         try await TestBroker.withVirtualHost { url in
             let configuration = try AMQPConfiguration(url: url, connectionName: "test")
@@ -74,8 +74,9 @@ import TestSupport
         try await Self.withPublisher(topology: topology) { publisher, administrator in
             var refused = 0
             // The broker counts a queue's length with a delay.
-            for number in 0..<50 where await publisher.publish([try Self.incoming("e-\(number)")])[0]?.status == 503 {
-                refused += 1
+            for number in 0..<50 {
+                let refusal = await publisher.publish([try Self.incoming("e-\(number)")])[0]
+                if refusal?.status == 503 { refused += 1 }
             }
             #expect(refused > 0)
             #expect(try await administrator.queueStatus(queue)?.messages == 50 - refused)

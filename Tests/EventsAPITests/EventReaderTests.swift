@@ -110,6 +110,7 @@ import Testing
         others.append(try structured(event(nil), by: keyed).event.id)
         let otherApp = EventReader(app: EventsHTTP.other, key: try IdempotencyKey("order-1"))
         others.append(try structured(event(nil), by: otherApp).event.id)
+        others.append(try structured(event(nil), by: otherApp).event.id)
         others += try keyed.batch(Array("[\(event(nil)),\(event(nil))]".utf8)).map { try $0.get().event.id }
         // The first event of a batch and a single event have the same position.
         #expect(Set(others).count == 4)

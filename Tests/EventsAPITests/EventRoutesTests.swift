@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import HTTPTypes
 import Messaging
 import Postgres
 import PushProtocol
@@ -86,7 +87,8 @@ import TestSupport
             let good = try await http.key(1)
             let expired = try await http.key(2, expiresIn: -1)
             let reader = try await http.key(3, for: [.readEvents, .sendNotifications])
-            for key in [nil, "x", good.dropLast() + (good.hasSuffix("0") ? "1" : "0"), expired] as [String?] {
+            let wrong = String(good.dropLast()) + (good.hasSuffix("0") ? "1" : "0")
+            for key in [nil, "x", wrong, expired] {
                 let answer = try await http.post(event(), key: key)
                 #expect(answer.status == 401 && answer.headers[.wwwAuthenticate]?.hasPrefix("Bearer") == true)
             }
