@@ -390,7 +390,7 @@ let package = Package(
                 "PushSending", "ServiceConnections",
                 "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
-                logging,
+                logging, argumentParser,
             ]),
         tests(
             "ProviderSimulator",

@@ -41,6 +41,13 @@ struct EventsHTTP: Sendable {
     ) async throws {
         let bus = InMemoryBus(apps: [app, other])
         let limit = RateLimiter<String>("key", perMinute: requests)
+        // The compiler crashes on `send ?? { … }` in the argument.
+        let publish: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
+        if let send {
+            publish = send
+        } else {
+            publish = { messages throws(AMQPError) in try await bus.publish(messages) }
+        }
         try await TestDatabase.withDatabase { configuration in
             try await TestSchema.rules.make(in: configuration)
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
@@ -58,7 +65,7 @@ struct EventsHTTP: Sendable {
                         delivery: EventDelivery(
                             publisher: EventPublisher(
                                 service: "events-api", deadline: deadline,
-                                send: send ?? { messages throws(AMQPError) in try await bus.publish(messages) }),
+                                send: publish),
                             waiter: DecisionWaiter(store: ExplanationStore(pool), logger: .silent)),
                         budget: ByteBudget(budget), batchLimit: batchLimit)
                     try await Application(router: api.router).test(.router) { client in

@@ -55,6 +55,7 @@ import Testing
                     types: [
                         "chat": .init(about: "Messages"), "news": .init(about: "What is new", isOn: false),
                         "alarm": .init(about: "It burns", isCritical: true),
+                        "direct": .init(about: "Messages from the app's team"),
                     ],
                     caps: ["hourly": Cap(limit: 4, window: .seconds(3600))]))
         let policy = try #require(ruleSet.rules.first?.policy)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPAuth
+import HTTPTypes
 import Hummingbird
 import PushProtocol
 
@@ -11,7 +12,7 @@ struct NotificationRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.post("v1/notifications") { request, context in
-            await .answeringPublisher(context) {
+            await Response.answeringPublisher(context) {
                 let caller = try await callers.publisher(request, to: .sendNotifications)
                 return try await answer(request, from: caller)
             }

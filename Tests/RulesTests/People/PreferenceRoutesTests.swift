@@ -28,6 +28,10 @@ import Testing
                         "channels": ["push": false, "banner": false, "inbox": true],
                     ],
                     "alarm": ["about": "Help", "on": true, "default": true, "critical": true, "channels": all],
+                    "direct": [
+                        "about": "Messages from the app's team", "on": true, "default": true, "critical": false,
+                        "channels": all,
+                    ],
                 ],
             ]
             #expect(answer.body == expected)
@@ -105,7 +109,7 @@ import Testing
                 (["quiet_hours": ["start": "22:00", "end": "07:00", "days": ["someday"]]], 400, "quiet_hours.days"),
                 (["mutes": ["": [:]]], 400, "mutes"), (["mutes": ["a": ["until": "soon"]]], 400, "mutes.a.until"),
                 (["mutes": ["a": ["until": "2026-01-10T11:00:00Z"]]], 422, "mutes.a.until"),
-                (["types": ["chta": false]], 422, "the types are chat, digest; did you mean “chat”?"),
+                (["types": ["chta": false]], 422, "the types are chat, digest, direct; did you mean “chat”?"),
                 (["types": ["alarm": false]], 422, "a critical type cannot be switched off"),
                 (
                     ["mutes": .object(Dictionary(uniqueKeysWithValues: (0...500).map { ("room/\($0)", [:]) }))], 422,
