@@ -2,7 +2,7 @@ import Foundation
 import PushProtocol
 import Testing
 
-/// The data of a direct notification: what it accepts, and what an error says.
+/// The data of a direct notification: accepted members and the errors of others.
 @Suite struct DirectNotificationTests {
     static let users: DirectNotification.Recipients = .users([UserID(rawValue: "457")!, UserID(rawValue: "458")!])
 
@@ -170,11 +170,9 @@ import Testing
         ]
         var accepted = 0
         func check(_ data: JSONValue) throws {
-            do {
-                let direct = try DirectNotification(data)
-                #expect(try DirectNotification(direct.json) == direct)
-                accepted += 1
-            } catch is WireError {}
+            guard let direct = try? DirectNotification(data) else { return }
+            #expect(try DirectNotification(direct.json) == direct)
+            accepted += 1
         }
         let members = try #require(golden.object)
         for (name, value) in members {

@@ -68,7 +68,7 @@ struct UpstreamEvent {
 
 /// `--id` and `--source`, for commands that word an event.
 struct EventIdentity: ParsableArguments {
-    @Option(help: "The event's id. The same id and source again is the same event: it notifies nobody again.")
+    @Option(help: "The event's id. The same id and source again is the same event, which is decided once.")
     var id: String?
     @Option(help: "The event's source.") var source = "/pushctl"
 }

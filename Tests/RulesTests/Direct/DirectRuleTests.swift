@@ -86,7 +86,7 @@ import Testing
         #expect(rules.map(\.policy.type) == ["direct", "direct", "chat", "chat", "direct", nil, nil, nil, nil, nil])
         #expect(rules.map(\.policy.inbox) == [true, true, true, false, false, true, true, true, true, true])
         #expect(rules.suffix(3).map(\.lane) == [.bulk, .bulk, .bulk])
-        #expect(Set(rules.map(\.rendered.id)).count == 9)
+        #expect(Set(rules.map(\.rendered.id)).count == 8)
     }
 
     @Test func `audiences and groups are those of the data`() throws {

@@ -47,8 +47,8 @@ struct SendCommand: AsyncParsableCommand {
             }
             members = object
         }
-        members.merge(try recipients.members) { $1 }
-        members.merge(try delivery.members) { $1 }
+        members.merge(recipients.members) { $1 }
+        members.merge(delivery.members) { $1 }
         let added = try content.members
         if !added.isEmpty || members["content"] == nil {
             members["content"] = (members["content"] ?? [:]).merging(.object(added))
