@@ -12,12 +12,16 @@ let swiftSettings: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
+/// The sanitizer of this build, set by `deploy/local/test --sanitize` and `deploy/local/fuzz`.
+let sanitizer = Context.environment["HELIOGRAPH_SANITIZER"]
+let isFuzzing = sanitizer == "fuzzer"
+
 /// For the services, and for what measures them: every symbol is looked up at the start. Later the tables need not be in
-/// memory, nor writable. What one thread allocates another mostly frees, for which jemalloc is made (decision 56).
-let linkerSettings: [LinkerSetting] = [
-    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release)),
-    .linkedLibrary("jemalloc", .when(platforms: [.linux])),
-]
+/// memory, nor writable. jemalloc is made for memory that one thread allocates and another frees (decision 56). A
+/// sanitizer has its own allocator.
+let linkerSettings: [LinkerSetting] =
+    [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release))]
+    + (sanitizer == nil ? [.linkedLibrary("jemalloc", .when(platforms: [.linux]))] : [])
 
 // MARK: - Third-party products, named once
 
@@ -73,9 +77,18 @@ func service(
     _ name: String, folder: String = "", _ dependencies: [Target.Dependency], data: [String] = [],
     embedded: [String] = []
 ) -> Target {
-    .executableTarget(
-        name: name, dependencies: dependencies, path: "Services/\(name)/\(folder)", exclude: data,
-        resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings, linkerSettings: linkerSettings)
+    let path = "Services/\(name)/\(folder)"
+    let resources = embedded.map { Resource.embedInCode($0) }
+    if isFuzzing {
+        // Only tests may link executables. Here they are libraries, and their main functions have other names.
+        let main = SwiftSetting.unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "\(name)_main"])
+        return .target(
+            name: name, dependencies: dependencies, path: path, exclude: data, resources: resources,
+            swiftSettings: swiftSettings + [main])
+    }
+    return .executableTarget(
+        name: name, dependencies: dependencies, path: path, exclude: data, resources: resources,
+        swiftSettings: swiftSettings, linkerSettings: linkerSettings)
 }
 
 /// A service's tables: a library in the folder `Store` of the service, which `pushctl` imports too.
@@ -373,3 +386,35 @@ let package = Package(
             ]),
     ]
 )
+
+// MARK: - Builds of a part
+
+/// Removes all products, and all targets that `names` do not need.
+@MainActor func keepOnly(_ names: [String]) {
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var kept: Set<String> = []
+    var open = names
+    while let name = open.popLast() {
+        guard let target = targets[name], kept.insert(name).inserted else { continue }
+        for case .byNameItem(let dependency, _) in target.dependencies { open.append(dependency) }
+    }
+    package.products = []
+    package.targets.removeAll { !kept.contains($0.name) }
+}
+
+// libFuzzer has the main function, so that other builds cannot link this target.
+if isFuzzing {
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzz",
+            dependencies: [
+                "AMQP", "CRabbitMQ", "HTTP2", "HTTPAuth", "Messaging", "Postgres", "Providers", "Pushctl",
+                "PushProtocol", "RegistryStore", "RuleEngine", "RuleLanguage", "Rules", "ServiceKit", "TestSupport",
+                logging, nioCore, nioEmbedded, nioTLS,
+            ], path: "Tests/Fuzz", swiftSettings: swiftSettings))
+    keepOnly(["Fuzz"])
+}
+
+// Names of targets, separated by spaces. One test bundle contains the tests of the whole package, so that `swift build`
+// has no option for a part of them.
+if let names = Context.environment["HELIOGRAPH_TARGETS"] { keepOnly(names.split(separator: " ").map(String.init)) }

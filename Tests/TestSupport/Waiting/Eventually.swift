@@ -6,7 +6,7 @@ package struct ConditionTimeout: Error, CustomStringConvertible {
     package var description: String { "\(name) did not happen within \(limit)" }
 }
 
-/// Polls until `condition` is true; throws `ConditionTimeout` after `limit`.
+/// Polls until `condition` is true; throws `ConditionTimeout` after `limit`, times ``TimeFactor``.
 ///
 /// - Parameter name: The name of the condition in the error.
 package func eventually(
@@ -21,6 +21,7 @@ package func eventuallySome<Value>(
     _ name: String = "the value", within limit: Duration = .seconds(60),
     _ value: () async throws -> Value?
 ) async throws -> Value {
+    let limit = limit * TimeFactor.value
     let deadline = ContinuousClock.now + limit
     var pause = Duration.milliseconds(1)
     while true {
