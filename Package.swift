@@ -17,7 +17,7 @@ let sanitizer = Context.environment["HELIOGRAPH_SANITIZER"]
 let isFuzzing = sanitizer == "fuzzer"
 
 /// For the services, and for what measures them: every symbol is looked up at the start. Later the tables need not be in
-/// memory, nor writable. What one thread allocates another mostly frees, for which jemalloc is made (decision 56). A
+/// memory, nor writable. jemalloc is made for memory that one thread allocates and another frees (decision 56). A
 /// sanitizer has its own allocator.
 let linkerSettings: [LinkerSetting] =
     [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release))]

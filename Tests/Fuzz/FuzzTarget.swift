@@ -16,9 +16,9 @@ struct FuzzTarget: Sendable {
     }
 
     static let all: [FuzzTarget] = [
-        .amqpFrames, .apps, .bearerToken, .cloudEvent, .deviceLines, .deviceMessages, .http2Client, .installation,
-        .json, .keyMaterial, .notification, .outcomes, .postgresCells, .preferences, .providerResponse, .push, .rules,
-        .texts,
+        .amqpFrames, .apps, .bearerToken, .censusReport, .cloudEvent, .deviceLines, .deviceMessages, .http2Client,
+        .installation, .json, .keyMaterial, .notification, .outcomes, .postgresCells, .preferences, .providerResponse,
+        .push, .rules, .texts,
     ]
 }
 

@@ -45,6 +45,15 @@ extension FuzzTarget {
         try requireSame(try Outcomes.decode(wireBody: input))
     }
 
+    static let censusReport = FuzzTarget("census-report") {
+        try SeedFiles.golden("census-report")
+    } read: { input in
+        let report = try CensusReport.decode(wireBody: input)
+        report.settled.forEachKey { _ in }
+        for keys in [report.retried, report.deadLettered] { keys.forEachKeyAndTime { _ = $1.date } }
+        try requireSame(report)
+    }
+
     static let deviceMessages = FuzzTarget("device-messages") {
         try SeedFiles.golden("device-")
     } read: { input in
