@@ -57,24 +57,30 @@ class Phone:
             "RULES_URL": f"{proxy.url}/rules", "HELIOGRAPH_BEARER": stack.bearer(APP, user), "HELIOGRAPH_STATE": str(state)}
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.lines: queue.Queue[str] = queue.Queue()
+        self.answers: queue.Queue[str] = queue.Queue()
+        # The lines of the stream, which arrive at any time.
+        self.events: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self) -> None:
         for line in self.process.stdout:
-            self.lines.put(line.rstrip("\n"))
+            is_event = line.startswith(("item ", "connected"))
+            (self.events if is_event else self.answers).put(line.rstrip("\n"))
 
     def do(self, command: str, answer: str | None = None) -> None:
         """Gives a command, and expects its answer."""
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         if answer:
-            assert self.next() == answer, command
+            assert self.next(self.answers) == answer, command
 
-    def next(self) -> str:
-        """The next line."""
+    def event(self) -> str:
+        """The next line of the stream."""
+        return self.next(self.events)
+
+    def next(self, lines: queue.Queue) -> str:
         try:
-            return self.lines.get(timeout=60)
+            return lines.get(timeout=60)
         except queue.Empty:
             raise AssertionError(f"the phone printed nothing within 60 s; it ended: {self.process.poll()}")
 
@@ -131,9 +137,10 @@ def test_a_phone_registers_rotates_receives_reads_and_signs_out(stack, proxy, tm
 
     phone = Phone(command, stack, proxy, user, tmp_path)
     phone.do(f"sign-in {user}", "unchanged")
-    phone.do("listen", "connected")
+    phone.do("listen")
+    assert phone.event() == "connected"
     say(stack, user)
-    item = phone.next().split(" ", 2)
+    item = phone.event().split(" ", 2)
     assert (item[0], item[2]) == ("item", "New message")
     phone.do("inbox", "inbox 1 1")
 
@@ -141,8 +148,8 @@ def test_a_phone_registers_rotates_receives_reads_and_signs_out(stack, proxy, tm
     proxy.refuse(1)
     assert proxy.cut_streams() == 1
     say(stack, user)
-    assert phone.next() == "connected"
-    missed = phone.next().split(" ")
+    assert phone.event() == "connected"
+    missed = phone.event().split(" ")
     assert missed[0] == "item" and missed[1] != item[1]
     ids = proxy.last_event_ids()
     assert ids[0] is None and ids[-1] is not None and len(ids) == 3
