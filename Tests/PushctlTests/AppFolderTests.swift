@@ -114,7 +114,7 @@ import TestSupport
         #expect(await findings().first?.contains("apps.yaml:6: apps.my-app.apns.topik: unknown key") == true)
         try edit("apps.yaml", "topik:", "topic:")
         try edit("rules/my-app.yaml", "users: owner.id", "users: owner.idd")
-        #expect(await findings().contains { $0.contains("/rules/my-app.yaml:") && $0.contains("did you mean") })
+        #expect(await findings().contains { $0.contains("/rules/my-app.yaml:") })
         try edit("rules/my-app.yaml", "users: owner.idd", "users: owner.id")
         try edit("events/message-sent.json", "message.sent", "message.snt")
         #expect(await findings().contains { $0.contains("message-sent.json:1:") && $0.contains("message.snt") })
