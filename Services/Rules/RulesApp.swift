@@ -30,8 +30,9 @@ struct RulesApp {
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let directory = try context.settings.string(.rulesDirectory)
-        let apps = try context.apps(using: .bearer)
-        let ruleSets = try rules(in: directory, apps: apps.ids)
+        let catalog = try context.apps(using: .bearer)
+        let apps = ActiveApps(catalog)
+        let ruleSets = try rules(in: directory, of: apps)
         let currentRules = CurrentRules(ruleSets)
         for ruleSet in ruleSets.ruleSets.values {
             context.logger.info(
@@ -42,8 +43,6 @@ struct RulesApp {
                 ])
         }
 
-        let catalog = try context.apps(using: .bearer)
-        let apps = ActiveApps(catalog)
         for app in catalog.ids where ruleSets.ruleSets[app] == nil {
             context.logger.warnWithoutRuleFile(app)
         }
@@ -165,9 +164,9 @@ struct RulesApp {
     }
 
     /// Loads the rule files of a folder. The error has a line for each mistake.
-    private static func rules(in directory: String, apps: [AppID]) throws(ConfigurationError) -> RuleSets {
+    private static func rules(in directory: String, of apps: ActiveApps) throws(ConfigurationError) -> RuleSets {
         do {
-            return try RuleDirectory.load(directory, apps: apps)
+            return try RuleDirectory.load(directory) { apps.contains($0) }
         } catch {
             throw ConfigurationError(error.problems.map { "\(directory)/\($0)" })
         }

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Postgres
 import PushProtocol
+import ServiceKit
 import Testing
 import TestSupport
 

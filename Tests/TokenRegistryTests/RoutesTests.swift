@@ -6,6 +6,7 @@ import HummingbirdTesting
 import NIOCore
 import Postgres
 import PushProtocol
+import ServiceKit
 import Testing
 import TestSupport
 

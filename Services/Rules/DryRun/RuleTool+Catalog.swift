@@ -32,6 +32,9 @@ extension RuleTool {
         @Option(help: ArgumentHelp("The file to write; absent: the standard output.", valueName: "file"))
         var out: String?
 
+        /// The formats are `--format`.
+        var json: Bool { false }
+
         package init() {}
 
         func answer(read: (String) -> Data?) throws -> Answer {

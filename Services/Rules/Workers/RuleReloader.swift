@@ -55,7 +55,7 @@ final class RuleReloader: Service {
         }
         guard hasChanged else { return }
         do throws(RuleFileError) {
-            let ruleSets = try RuleDirectory.load(directory, apps: apps)
+            let ruleSets = try RuleDirectory.load(directory) { [apps] in apps.contains($0) }
             let before = currentRules.ruleSets
             let lost = before.ruleSets.keys.filter { ruleSets.ruleSets[$0] == nil && apps.contains($0) }.sorted()
             guard lost.isEmpty else {

@@ -26,7 +26,7 @@ import Testing
     func evaluate(
         _ data: String, app: String = "test", rules: String = rules, apps: [String] = [], expiresAt: Date? = nil
     ) throws -> RuleSets.Evaluation {
-        RuleSets([try parse(rules)], apps: apps.map { AppID(rawValue: $0)! }).evaluate(
+        RuleSets([try parse(rules)], isConfigured: { apps.contains($0.rawValue) }).evaluate(
             event(DirectNotification.eventType, app: app, expiresAt: expiresAt, try json(data)), now: Self.arrival,
             arrivedAt: Self.arrival)
     }
@@ -126,7 +126,7 @@ import Testing
             Issue.record("an app that is not configured has rules")
             return
         }
-        let ruleSets = RuleSets([], apps: [AppID(rawValue: "bare")!])
+        let ruleSets = RuleSets([], isConfigured: { $0.rawValue == "bare" })
         guard
             case .unknownApp = ruleSets.evaluate(
                 event("thing.happened", app: "bare", [:]), now: Self.arrival, arrivedAt: Self.arrival)

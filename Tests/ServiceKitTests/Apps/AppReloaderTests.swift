@@ -1,3 +1,4 @@
+import Logging
 import PushProtocol
 import Synchronization
 import Testing

@@ -5,6 +5,7 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
+import ServiceKit
 import ServiceLifecycle
 import Testing
 import TestSupport

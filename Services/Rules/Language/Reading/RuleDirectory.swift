@@ -8,9 +8,9 @@ package enum RuleDirectory {
 
     /// Reads all files of a folder, or throws all errors of all files. Ignores hidden files.
     ///
-    /// - Parameter apps: the configured apps. They take direct notifications also without a rule file.
+    /// - Parameter isConfigured: whether an app is configured (``RuleSets``).
     package static func load(
-        _ directory: String, apps: some Sequence<AppID> = []
+        _ directory: String, isConfigured: @escaping @Sendable (AppID) -> Bool = { _ in false }
     ) throws(RuleFileError) -> RuleSets {
         guard let names = names(in: directory) else { throw refusal(directory, "the folder cannot be read") }
         guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
@@ -24,7 +24,7 @@ package enum RuleDirectory {
             }
         }
         guard problems.isEmpty else { throw RuleFileError(problems: problems) }
-        return RuleSets(ruleSets, apps: apps)
+        return RuleSets(ruleSets, isConfigured: isConfigured)
     }
 
     /// Returns the bytes of every file, for detecting changes; `nil` if the folder cannot be read.

@@ -4,17 +4,19 @@ package import PushProtocol
 package struct RuleSets: Sendable {
     /// The rule sets of rule files.
     package let ruleSets: [AppID: RuleSet]
-    /// The rule sets of configured apps without a rule file: only direct notifications.
-    private let builtIn: [AppID: RuleSet]
+    private let isConfigured: @Sendable (AppID) -> Bool
 
-    /// - Parameter apps: the configured apps. They take direct notifications also without a rule file.
-    package init(_ ruleSets: [RuleSet], apps: some Sequence<AppID> = []) {
+    /// - Parameter isConfigured: whether an app is configured. It then takes direct notifications, also without a rule
+    ///   file.
+    package init(_ ruleSets: [RuleSet], isConfigured: @escaping @Sendable (AppID) -> Bool = { _ in false }) {
         self.ruleSets = Dictionary(ruleSets.map { ($0.app, $0) }) { first, _ in first }
-        builtIn = Dictionary(apps.map { ($0, RuleSet.builtIn(for: $0)) }) { first, _ in first }
+        self.isConfigured = isConfigured
     }
 
     /// The rules in force for an app; `nil` if it has no rule file and is not configured.
-    package subscript(app: AppID) -> RuleSet? { ruleSets[app] ?? builtIn[app] }
+    package subscript(app: AppID) -> RuleSet? {
+        ruleSets[app] ?? (isConfigured(app) ? .builtIn(for: app) : nil)
+    }
 
     /// Evaluates an event by the rules of its app.
     ///
