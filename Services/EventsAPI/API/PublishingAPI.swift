@@ -1,7 +1,6 @@
 import HTTPAuth
 import HTTPTypes
 import Hummingbird
-import NIOCore
 
 /// The HTTP API, as described in `openapi.yaml`.
 struct PublishingAPI: Sendable {
