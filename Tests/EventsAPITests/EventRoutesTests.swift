@@ -55,6 +55,9 @@ import TestSupport
             #expect(events.map { $0["status"] } == ["accepted", "refused", "refused", "refused", "accepted"])
             #expect(events.map { $0["problem"]?["status"]?.int } == [nil, 400, 400, 413, nil])
             #expect(try http.received().map(\.id) == ["1", "3"])
+            #expect(
+                events[1]["problem"]?["title"] == "Bad Request" && events[3]["problem"]?["title"] == "Content Too Large"
+            )
             let none = try await http.post("[{},1]", type: ContentMode.batchContentType, key: key)
             #expect(none.status == 400 && none.body["accepted"] == 0 && none.body["events"]?.array?.count == 2)
             let empty = try await http.post("[]", type: ContentMode.batchContentType, key: key)

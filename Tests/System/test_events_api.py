@@ -61,7 +61,7 @@ def decisions(stack, event: str) -> list[tuple]:
         ["psql", "-XAtq", stack.env["DATABASE_URL"], "-v", f"event={event}"],
         input="SELECT json_agg(json_build_array(app, source, type, rule, user_id, answer, reason) ORDER BY user_id) "
               "FROM rules.event e JOIN rules.decision d ON d.event = e.key WHERE e.id = :'event'",
-        capture_output=True, text=True, timeout=20, check=True).stdout or "null")
+        capture_output=True, text=True, timeout=20, check=True).stdout.strip() or "null")
     return [tuple(row) for row in printed or []]
 
 

@@ -101,7 +101,21 @@ struct EventDelivery: Sendable {
 extension APIError {
     init(_ refusal: EventRefusal) {
         self.init(
-            status: HTTPResponse.Status(code: refusal.status), message: refusal.message,
+            status: refusal.httpStatus, message: refusal.message,
             retryAfter: refusal.status == 503 ? EventDelivery.retryAfter : nil)
+    }
+}
+
+extension EventRefusal {
+    /// The status with its reason phrase, which becomes the problem's title.
+    fileprivate var httpStatus: HTTPResponse.Status {
+        switch status {
+        case 400: .badRequest
+        case 403: .forbidden
+        case 413: .contentTooLarge
+        case 415: .unsupportedMediaType
+        case 503: .serviceUnavailable
+        default: HTTPResponse.Status(code: status, reasonPhrase: "Refused")
+        }
     }
 }
