@@ -61,14 +61,19 @@ def publish(stack, *users: str) -> str:
     return event
 
 
-@pytest.fixture(scope="module")
-def told(stack) -> tuple[str, str]:
-    """A user with a phone, and an event about him that is answered."""
+def tell(stack) -> tuple[str, str]:
+    """Registers a phone of a new user, and publishes an event about him. Returns both once it is answered."""
     user, token = f"command-line-{uuid.uuid4()}", uuid.uuid4().hex
     assert stack.register(APP, user, token)[0] == 200
     event = publish(stack, user)
     eventually(lambda: stack.is_answered(event), what="the answer")
     return user, event
+
+
+@pytest.fixture(scope="module")
+def told(stack) -> tuple[str, str]:
+    """A user with a phone, and an event about him that is answered."""
+    return tell(stack)
 
 
 def exported(stack) -> str:
@@ -77,8 +82,8 @@ def exported(stack) -> str:
     return done.stdout[done.stdout.index("{"):]
 
 
-def test_every_command_prints_one_json_document(stack, told, tmp_path):
-    user, event = told
+def test_every_command_prints_one_json_document(stack, tmp_path):
+    user, event = tell(stack)
     (tmp_path / "events").write_bytes(message("preview", [user]))
     (tmp_path / "event").write_bytes(message(f"published-{uuid.uuid4()}", [user]))
     rules = str(ROOT / "Services/Rules/RuleSets/family-portal.yaml")
@@ -97,7 +102,6 @@ def test_every_command_prints_one_json_document(stack, told, tmp_path):
         (["devices", "list", "--app", APP, "--user", user], lambda a: a["devices"][0]["state"] == "active"),
         (["devices", "counts", "--app", APP], lambda a: isinstance(a["counts"], list)),
         (["devices", "erase", "--app", APP, "--user", user], lambda a: a == {"erased": 0, "selected": 1}),
-        (["devices", "deactivate", "--app", APP, missing], lambda a: a["deactivated"] is False),
         (["devices", "fids"], lambda a: a["halts"] == []),
         (["campaigns", "list"], lambda a: isinstance(a["campaigns"], list)),
         (["explain", event, "--app", APP], lambda a: a["events"][0]["stories"][0]["outcomes"][0]["disposition"] == "accepted"),
@@ -124,6 +128,8 @@ def test_every_command_prints_one_json_document(stack, told, tmp_path):
     for arguments, holds in commands:
         answer = document(stack, *arguments)
         assert holds(answer), (arguments, answer)
+    device = document(stack, "devices", "list", "--app", APP, "--user", user)["devices"][0]["device"]
+    assert document(stack, "devices", "deactivate", "--app", APP, device) == {"device": device, "deactivated": True}
     census = document(stack, "census", "--app", APP, codes=(0, 1))
     assert census["total"] == sum(state["number"] for state in census["states"])
     # Text has a header line and no escape sequence, because it is not printed on a terminal.
@@ -137,7 +143,7 @@ def test_exit_codes_tell_not_found_from_unavailable(stack):
     cases = [
         (66, ["explain", f"unknown-{uuid.uuid4()}"], {}), (66, ["campaigns", "show", str(uuid.uuid4())], {}),
         (66, ["dead", "show", "no.such.queue"], {}), (66, ["publish", "--app", "nobody", "-"], {}),
-        (66, ["keys", "revoke", "nothing"], {}), (66, ["publish", "--app", APP, "/no/such/file"], {}),
+        (66, ["devices", "deactivate", "--app", APP, str(uuid.uuid4())], {}), (66, ["keys", "revoke", "nothing"], {}), (66, ["publish", "--app", APP, "/no/such/file"], {}),
         (69, ["campaigns", "list"], away), (69, ["topology", "verify"], away), (69, ["status"], away),
         (69, ["devices", "counts"], {"REGISTRY_URL": "http://127.0.0.1:1"}),
         (69, ["tail", "--app", APP], away), (77, ["topology", "verify"], {"AMQP_URL": wrong}),
