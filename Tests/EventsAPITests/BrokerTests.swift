@@ -20,7 +20,7 @@ import TestSupport
     /// Runs `body` with a publisher on a new virtual host.
     private static func withPublisher(
         deadline: Duration = .seconds(30), topology: Topology = Topology(apps: apps),
-        _ body: (EventPublisher, AMQPAdministrator) async throws -> Void
+        _ body: @escaping @Sendable (EventPublisher, AMQPAdministrator) async throws -> Void
     ) async throws {
         try await TestBroker.withVirtualHost { url in
             let configuration = try AMQPConfiguration(url: url, connectionName: "test")

@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import HTTPTypes
 import Messaging
 import Postgres
 import PushProtocol
