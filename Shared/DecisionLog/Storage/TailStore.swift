@@ -52,11 +52,10 @@ package struct TailStore: Sendable {
         var row: TailRow
     }
 
-    /// Returns the current end of the log.
-    package func end() async throws(PostgresError) -> Position {
-        let row = try await database.query(Self.snapshot)
-        guard let first = row.first else { throw Self.noSnapshot }
-        return Position(oldest: try first.decode(at: 0))
+    /// Returns the current end of the log. Passes over rows that are committed, but not older than a running transaction.
+    package func end() async throws -> Position {
+        guard let first = try await database.query(Self.snapshot).first else { throw Self.noSnapshot }
+        return try await rows(after: Position(oldest: try first.decode(at: 0))) { _ in }
     }
 
     /// Calls `take` with pages of the rows that were committed since `position`: decisions, then outcomes.
