@@ -1,3 +1,4 @@
+import HTTP2
 import NIOPosix
 import Providers
 import PushProtocol

@@ -1,4 +1,6 @@
+import ArgumentParser
 import Foundation
+import PushProtocol
 import ServiceKit
 import Testing
 import TestSupport

@@ -5,6 +5,7 @@ import HTTP2Server
 import Logging
 import Messaging
 import MetricsTestKit
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit

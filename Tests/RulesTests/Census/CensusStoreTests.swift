@@ -4,6 +4,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceKit
 import Synchronization
 import Testing
 import TestSupport

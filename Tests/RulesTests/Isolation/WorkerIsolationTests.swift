@@ -5,6 +5,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceKit
 import Testing
 import TestSupport
 

@@ -118,7 +118,7 @@ struct DatabaseDoctor: Sendable {
         let check = "database-rights"
         let roles = [
             ("heliograph_feedback", "feedback"), ("heliograph_token_registry", "registry"),
-            ("heliograph_rules", "rules"),
+            ("heliograph_rules", "rules"), ("heliograph_events_api", "rules"),
         ]
         var findings: [Finding] = []
         for (role, schema) in roles {
