@@ -22,7 +22,7 @@ import TestSupport
         _ = try await EventsAPIApp.build(context)
         #expect(
             Set(context.readiness.report.conditions.map(\.name)) == [
-                "broker-out", "topology", "database", "schema", "database-durability",
+                "apps", "broker-out", "topology", "database", "schema", "database-durability",
             ])
         #expect(!context.readiness.report.isReady)
     }
