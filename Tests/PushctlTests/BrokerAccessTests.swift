@@ -126,7 +126,7 @@ import TestSupport
             }
             #expect(beyond == [])
             #expect(missing == [])
-            #expect(found.count == 8)
+            #expect(found.count == 9)
         }
     }
 

@@ -61,11 +61,11 @@ struct PreferenceRoutes: Sendable {
         return .preferences(settings, defaults)
     }
 
-    /// Throws a 404 for an app without rules, so that a mistyped app stores nothing.
+    /// Throws a 404 for an app that is not configured, so that a mistyped app stores nothing.
     private func known(_ person: PersonKey) throws(APIError) -> PersonKey {
         guard currentRules.ruleSets[person.app] != nil else {
             throw APIError(
-                status: .notFound, message: "the query parameter app names no app with rules; see the apps file")
+                status: .notFound, message: "the query parameter app names no configured app; see the apps file")
         }
         return person
     }

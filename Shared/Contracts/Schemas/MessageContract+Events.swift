@@ -5,7 +5,7 @@ extension MessageContract {
     ///
     /// - Parameters:
     ///   - type: the schema of the attribute `type`.
-    ///   - data: the schema of the data; `nil`: any JSON.
+    ///   - data: the schema of the data, which is then required; `nil`: any JSON or none.
     package static func cloudEvent(type: JSONValue? = nil, data: JSONValue? = nil) -> JSONValue {
         func attribute(_ about: String, _ limit: Int = CloudEvents.maximumAttributeLength) -> JSONValue {
             Schema.text(
@@ -24,10 +24,10 @@ extension MessageContract {
             Schema.optional("expirytime", Schema.time("No notification is sent after this time.")),
             Schema.optional("traceparent", attribute("W3C Trace Context, text form.")),
             Schema.optional("datacontenttype", Schema.text("Always application/json. Readers ignore it.")),
-            Schema.optional(
-                "data",
-                data
-                    ?? Schema.any("Any JSON, nested at most \(CloudEvents.maximumDataDepth) levels. Absent: {}.")),
+            data.map { Schema.required("data", $0) }
+                ?? Schema.optional(
+                    "data",
+                    Schema.any("Any JSON, nested at most \(CloudEvents.maximumDataDepth) levels. Absent: {}.")),
             Schema.optional("data_base64", false),
         ]
         return Schema.object(members)

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `an app without rules gets 404, and invalid queries and patches are rejected`() async throws {
+    @Test func `an unknown app gets 404, and invalid queries and patches are rejected`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readPreferences, .writePreferences], app: nil)
             for (query, status) in [
