@@ -141,7 +141,7 @@ def test_refused_data_is_dead_lettered_with_its_reason(stack):
     for name in wrong:
         assert pushctl(stack, "dead", "drop", queue, "--id", f"wrong-{name}", "--yes").returncode == 0
     refused = pushctl(stack, "send", "--app", APP, "--user", "1", "--title", "T", "--lane", "fast")
-    assert refused.returncode == 1 and "expected one of interactive, bulk" in refused.stderr
+    assert refused.returncode == 64 and "expected one of interactive, bulk" in refused.stderr
 
 
 def test_a_test_push_prints_the_providers_answer(stack, phones):
