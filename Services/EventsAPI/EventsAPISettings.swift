@@ -14,7 +14,7 @@ extension ConfigurationKey {
         "EVENTS_API_BATCH_BYTES", .integer(262_144...67_108_864), default: "8388608",
         summary: "The maximum size of a batch in bytes. A single event may have 262144.")
     static let eventsRequestBytes = ConfigurationKey(
-        "EVENTS_API_REQUEST_BYTES", .integer(1_048_576...8_589_934_592), default: "67108864",
+        "EVENTS_API_REQUEST_BYTES", .integer(1_048_576...8_589_934_592), default: "16777216",
         summary: "The maximum size of all request bodies in progress in bytes; further requests get 503.")
     static let eventsConfirmTime = ConfigurationKey(
         "EVENTS_API_CONFIRM_TIME", .duration(.milliseconds(100)...(.seconds(60))), default: "10s",

@@ -95,7 +95,9 @@ struct RulesApp {
         ) { app, queues in
             try await verifier.add(app)
             // Before the first event: the rule file may be as new as the app.
-            ruleReloader.look()
+            guard ruleReloader.look() || currentRules.ruleSets.ruleSets[app.id] != nil else {
+                throw ConfigurationError("the rule files in \(directory) are refused; see the log")
+            }
             if currentRules.ruleSets.ruleSets[app.id] == nil { logger.warnWithoutRuleFile(app.id) }
             apps.insert(app)
             for queue in queues { events.consume(queue) }

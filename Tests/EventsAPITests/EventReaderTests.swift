@@ -103,7 +103,7 @@ import Testing
         #expect(
             try CloudEvents.decode(
                 routingKey: "demo", contentType: nil, headers: [:], body: first.body) == first.event)
-        let null = try structured(event(nil, extra: #","id":null"#), by: keyed)
+        let null = try structured(event(nil, data: #"{"a":[1,2.5,"x"]}"#, extra: #","id":null"#), by: keyed)
         #expect(null.event.id == first.event.id)
         var others = [first.event.id]
         keyed.key = try IdempotencyKey("order-2")
@@ -112,9 +112,20 @@ import Testing
         others.append(try structured(event(nil), by: otherApp).event.id)
         others.append(try structured(event(nil), by: otherApp).event.id)
         others += try keyed.batch(Array("[\(event(nil)),\(event(nil))]".utf8)).map { try $0.get().event.id }
-        // The first event of a batch and a single event have the same position.
+        // A single event, and an equal one that is the first of a batch.
         #expect(Set(others).count == 4)
         #expect(try structured(event("own"), by: keyed).event.id == "own")
+    }
+
+    @Test func `another event under a used Idempotency-Key is another event`() throws {
+        var keyed = reader
+        keyed.key = try IdempotencyKey("order-1")
+        let (a, b) = (event(nil, data: #"{"a":1}"#), event(nil, data: #"{"a":2}"#))
+        let ids = try keyed.batch(Array("[\(a),[],\(b)]".utf8)).compactMap { try? $0.get().event.id }
+        #expect(ids.count == 2)
+        // Only the second event is sent again, as after a partly accepted batch.
+        #expect(try keyed.batch(Array("[\(b)]".utf8)).map { try $0.get().event.id } == [ids[1]])
+        #expect(try structured(a, by: keyed).event.id == ids[0])
     }
 
     @Test(arguments: ["", "with space", "ümlaut", String(repeating: "k", count: 256)])

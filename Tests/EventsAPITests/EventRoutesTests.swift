@@ -37,7 +37,7 @@ import TestSupport
             #expect(received.count == 3 && Set(received).count == 1)
             for message in http.bus.messages(in: EventsHTTP.queue) {
                 #expect(message.routingKey == "demo.thing.happened" && message.properties.persistent)
-                #expect(message.properties.messageID == "b-1" && message.properties.appID == "events-api")
+                #expect(message.properties.messageID != "b-1" && message.properties.appID == "events-api")
             }
         }
     }
@@ -114,7 +114,8 @@ import TestSupport
     }
 
     @Test func `events of a batch count for the key's limit`() async throws {
-        try await EventsHTTP.with(requests: 3) { http async throws in
+        // The batch takes more than the key has. A token returns every 30 s.
+        try await EventsHTTP.with(requests: 2) { http async throws in
             let key = try await http.key()
             let batch = "[\(event("1")),\(event("2")),\(event("3"))]"
             #expect(try await http.post(batch, type: ContentMode.batchContentType, key: key).status == 202)

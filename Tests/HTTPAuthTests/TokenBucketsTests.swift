@@ -54,4 +54,13 @@ import TestSupport
         _ = limit.take(100, now: start + .seconds(300))
         #expect(limit.count == 1)
     }
+
+    @Test func `a charge beyond the bucket delays the next token until it is refilled`() {
+        let start = ContinuousClock.Instant.now
+        var buckets = TokenBuckets<String>(perMinute: 60, now: start)
+        buckets.charge(90, to: "a", now: start)
+        #expect(buckets.wait("a", now: start) == .seconds(31))
+        #expect(buckets.wait("a", now: start + .seconds(31)) == nil)
+        #expect(buckets.wait("b", now: start) == nil)
+    }
 }

@@ -1,5 +1,6 @@
 """Parallel runs of the tests reserve different ports."""
 
+import os
 import pathlib
 import socket
 import subprocess
@@ -12,7 +13,8 @@ from port_reservation import PORTS, free_port_base
 
 SCRIPT = pathlib.Path(port_reservation.__file__)
 # Outside of the ports of real runs.
-BASES = range(29500, 29500 + 4 * PORTS, PORTS)
+FIRST = 29500 + os.getpid() % 20 * 4 * PORTS
+BASES = range(FIRST, FIRST + 4 * PORTS, PORTS)
 
 
 @pytest.fixture(autouse=True)

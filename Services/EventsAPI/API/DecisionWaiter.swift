@@ -24,7 +24,9 @@ final class DecisionWaiter: Sendable {
 
     /// Returns the log's entries about the events, in their order, as soon as all are complete or the time is over.
     ///
-    /// - Returns: nil if too many requests wait, or the database cannot be read. The events are published in any case.
+    /// A failed read is repeated until the time is over.
+    ///
+    /// - Returns: nil if too many requests wait, or no read succeeded. The events are published in any case.
     func explanations(of events: [DomainEvent], within time: Duration) async -> [Explanation?]? {
         let mayWait = waiting.withLock { waiting in
             guard waiting < Self.maximumRequests else { return false }
@@ -35,22 +37,29 @@ final class DecisionWaiter: Sendable {
         defer { waiting.withLock { $0 -= 1 } }
         let end = ContinuousClock.now + time
         var round = 0
-        do {
-            while true {
+        var last: [Explanation?]?
+        var problem: PostgresError?
+        repeat {
+            do throws(PostgresError) {
                 var found: [Explanation?] = []
                 for event in events { found.append(try await explanation(of: event)) }
-                let now = ContinuousClock.now
-                if found.allSatisfy({ $0?.isComplete == true }) || now >= end { return found }
-                let pause = round < Self.pauses.count ? Self.pauses[round] : Self.longestPause
-                round += 1
-                try await Task.sleep(until: min(now + pause, end), clock: .continuous)
+                last = found
+                if found.allSatisfy({ $0?.isComplete == true }) { return found }
+            } catch {
+                problem = error
             }
-        } catch {
+            let pause = round < Self.pauses.count ? Self.pauses[round] : Self.longestPause
+            round += 1
+            let now = ContinuousClock.now
+            guard now < end else { break }
+            do { try await Task.sleep(until: min(now + pause, end), clock: .continuous) } catch { break }
+        } while true
+        if last == nil, let problem {
             logger.warning(
                 "The decisions about an event could not be read; its publisher gets the answer without them",
-                metadata: [LogKey.error: "\(error)"])
-            return nil
+                metadata: [LogKey.error: "\(problem)"])
         }
+        return last
     }
 
     private func explanation(of event: DomainEvent) async throws(PostgresError) -> Explanation? {

@@ -1,4 +1,5 @@
 import AMQP
+import FoundationEssentials
 import Messaging
 import PushProtocol
 
@@ -49,11 +50,13 @@ struct EventPublisher: Sendable {
         }
     }
 
+    /// The message id differs for each request: a publisher keeps messages with one id in order, by waiting for the
+    /// confirm of the earlier one.
     private func message(_ incoming: IncomingEvent) -> AMQPMessage {
         AMQPMessage(
             exchange: ExchangeName.events.name, routingKey: incoming.routingKey,
             properties: AMQPProperties(
-                contentType: CloudEvents.structuredContentType, messageID: incoming.event.id,
+                contentType: CloudEvents.structuredContentType, messageID: UUID().uuidString.lowercased(),
                 type: incoming.event.type, appID: service, persistent: true, timestamp: Timestamp.now.seconds,
                 headers: incoming.traceparent.map { [HeaderName.traceparent: .text($0)] } ?? [:]),
             body: incoming.body)

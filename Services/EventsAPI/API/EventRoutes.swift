@@ -50,7 +50,7 @@ struct EventRoutes: Sendable {
                         "the query parameter wait is allowed for at most \(WaitTime.maximumEvents) events; leave it out"
                     )
                 }
-                try callers.spend(events.count - 1, of: caller)
+                callers.charge(max(0, events.count - 1), to: caller)
                 return await delivery.answer(events, of: caller.app, wait)
             }
         }

@@ -45,7 +45,7 @@ struct PublisherAuthenticator: Sendable {
     }
 
     /// Counts further events of a caller's request. The request itself counts as one.
-    func spend(_ events: Int, of caller: Publisher) throws(APIError) { limit.spend(events, of: caller.keyID) }
+    func charge(_ events: Int, to caller: Publisher) { limit.charge(events, to: caller.keyID) }
 
     private static func namedApp(_ request: Request) throws(APIError) -> AppID? {
         let query = QueryParameters(request)

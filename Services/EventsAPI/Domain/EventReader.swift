@@ -14,9 +14,9 @@ struct EventReader: Hashable, Sendable {
 
     /// Reads a structured event.
     ///
-    /// - Parameter index: its position in a batch, from 0.
-    func structured(_ body: [UInt8], index: Int = 0) throws(EventRefusal) -> IncomingEvent {
-        let (body, event) = try decoded(body, index: index)
+    /// - Parameter occurrence: the number of equal events before it in a batch.
+    func structured(_ body: [UInt8], occurrence: Int = 0) throws(EventRefusal) -> IncomingEvent {
+        let (body, event) = try decoded(body, occurrence: occurrence)
         if event.type.hasPrefix(ReservedType.prefix) {
             guard event.type == ReservedType.notificationRequest else {
                 throw .invalid("type is invalid: types that begin with “\(ReservedType.prefix)” are reserved")
@@ -49,9 +49,13 @@ struct EventReader: Hashable, Sendable {
 
     /// Reads a batch: a JSON array of structured events. Each element has its own result.
     func batch(_ body: [UInt8]) throws(EventRefusal) -> [Result<IncomingEvent, EventRefusal>] {
-        try JSONArraySplitter.elements(of: body, maximum: Self.maximumBatch).enumerated().map { index, element in
+        var occurrences: [[UInt8]: Int] = [:]
+        return try JSONArraySplitter.elements(of: body, maximum: Self.maximumBatch).map { element in
+            let element = Array(element)
+            let occurrence = key == nil ? 0 : occurrences[element, default: 0]
+            if key != nil { occurrences[element] = occurrence + 1 }
             do throws(EventRefusal) {
-                return .success(try structured(Array(element), index: index))
+                return .success(try structured(element, occurrence: occurrence))
             } catch {
                 return .failure(error)
             }
@@ -59,14 +63,18 @@ struct EventReader: Hashable, Sendable {
     }
 
     /// Decodes an event as rules do. Adds the id derived from the request's key to an event without one.
-    private func decoded(_ body: [UInt8], index: Int) throws(EventRefusal) -> (body: [UInt8], event: DomainEvent) {
+    private func decoded(
+        _ body: [UInt8], occurrence: Int
+    ) throws(EventRefusal) -> (body: [UInt8], event: DomainEvent) {
         guard body.count <= WireCoding.maximumBodySize else { throw Self.tooLarge(body.count) }
         do throws(WireError) {
             var body = body
             if let key, case .object(var members) = try WireCoding.decode(JSONValue.self, from: body),
                 members["id"] == nil || members["id"] == .null
             {
-                members["id"] = .string(key.eventID(app: app, index: index))
+                members["id"] = nil
+                let content = try WireCoding.encode(JSONValue.object(members))
+                members["id"] = .string(key.eventID(app: app, content: content, occurrence: occurrence))
                 body = try WireCoding.encode(JSONValue.object(members))
             }
             // Only the first word of the routing key matters here.

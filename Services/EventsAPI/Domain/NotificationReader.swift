@@ -21,7 +21,7 @@ struct NotificationReader: Sendable {
         let data = JSONValue.object(members)
         do { _ = try DirectNotification(data) } catch { throw Self.refusal(error) }
         let envelope: JSONValue = [
-            "specversion": "1.0", "id": id == .null ? .string(newID) : id, "source": .string(Self.source),
+            "specversion": "1.0", "id": id == .null ? .string(try newID(data)) : id, "source": .string(Self.source),
             "type": .string(DirectNotification.eventType), "time": .string(RFC3339.string(from: time)), "data": data,
         ]
         let text: [UInt8]
@@ -29,7 +29,14 @@ struct NotificationReader: Sendable {
         return try EventReader(app: app, traceparent: traceparent, mayRequestNotifications: true).structured(text)
     }
 
-    private var newID: String { key?.eventID(app: app, index: 0) ?? UUID().uuidString.lowercased() }
+    private func newID(_ data: JSONValue) throws(EventRefusal) -> String {
+        guard let key else { return UUID().uuidString.lowercased() }
+        do {
+            return key.eventID(app: app, content: try WireCoding.encode(data), occurrence: 0)
+        } catch {
+            throw Self.refusal(error)
+        }
+    }
 
     private static func members(_ body: [UInt8]) throws(EventRefusal) -> [String: JSONValue] {
         let value: JSONValue

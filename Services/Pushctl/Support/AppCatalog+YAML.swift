@@ -14,6 +14,9 @@ extension AppCatalog {
             if let fcm = app.fcm { lines += fcm.yaml(folder) }
             if !app.bearer.isEmpty { lines.append("    bearer:") }
             for bearer in app.bearer { lines += bearer.yaml(folder) }
+            if !app.webOrigins.isEmpty {
+                lines.append("    web-origins: [\(app.webOrigins.sorted().map { quoted($0) }.joined(separator: ", "))]")
+            }
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -28,9 +28,15 @@ struct AppInstallation {
             try replace(
                 URL(filePath: rulesFolder).appending(path: name), with: URL(filePath: rules).appending(path: name))
             let credentials = folder.appending(path: "app-credentials/\(app.id)")
+            var copied: [String: String] = [:]
             let placed = try app.mappingFiles { file in
                 guard copies else { return URL(filePath: file).standardizedFileURL.path }
-                let copy = credentials.appending(path: URL(filePath: file).lastPathComponent)
+                let name = URL(filePath: file).lastPathComponent
+                guard copied[name, default: file] == file else {
+                    throw CommandError("\(app.id): \(copied[name] ?? "") and \(file) have one name; rename one", .input)
+                }
+                copied[name] = file
+                let copy = credentials.appending(path: name)
                 try files.createDirectory(
                     at: credentials, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
                 try? files.removeItem(at: copy)
@@ -86,6 +92,6 @@ extension AppConfiguration {
                 audience: bearer.audience, userClaim: bearer.userClaim, appClaim: bearer.appClaim,
                 leeway: bearer.leeway)
         }
-        return AppConfiguration(id: id, apns: apns, fcm: fcm, bearer: bearer)
+        return AppConfiguration(id: id, apns: apns, fcm: fcm, bearer: bearer, webOrigins: webOrigins)
     }
 }

@@ -20,8 +20,14 @@ final class RuleReloader: Service {
     private let apps: ActiveApps
     private let condition: Readiness.Condition?
     private let logger: Logger
-    /// The text of all files at the last poll; `nil` if they could not be read.
-    private let seen: Mutex<[String: Data?]?>
+    /// The last poll. Its lock is held for a whole poll, so that a later poll never ends before an earlier one.
+    private let last: Mutex<Poll>
+
+    private struct Poll {
+        /// The text of all files; `nil` if they could not be read.
+        var texts: [String: Data?]?
+        var isRefused = false
+    }
 
     /// - Parameters:
     ///   - apps: the apps in service: none of them may lose its rules.
@@ -35,7 +41,7 @@ final class RuleReloader: Service {
         self.apps = apps
         self.condition = condition
         self.logger = logger
-        seen = Mutex(RuleDirectory.texts(directory))
+        last = Mutex(Poll(texts: RuleDirectory.texts(directory)))
     }
 
     func run() async throws {
@@ -46,14 +52,21 @@ final class RuleReloader: Service {
     }
 
     /// Loads the files if they have changed.
-    func look() {
-        let texts = RuleDirectory.texts(directory)
-        let hasChanged = seen.withLock { seen in
-            if seen == texts { return false }
-            seen = texts
-            return true
+    ///
+    /// - Returns: whether the present files are in force. If not, they are refused.
+    @discardableResult func look() -> Bool {
+        last.withLock { last in
+            let texts = RuleDirectory.texts(directory)
+            if last.texts != texts {
+                last.texts = texts
+                last.isRefused = !load()
+            }
+            return !last.isRefused
         }
-        guard hasChanged else { return }
+    }
+
+    /// Puts the files in force, or logs why they are refused.
+    private func load() -> Bool {
         do throws(RuleFileError) {
             let ruleSets = try RuleDirectory.load(directory) { [apps] in apps.contains($0) }
             let before = currentRules.ruleSets
@@ -81,6 +94,7 @@ final class RuleReloader: Service {
             for app in before.ruleSets.keys where ruleSets.ruleSets[app] == nil {
                 logger.warning("Rules of an app were removed", metadata: [LogKey.app: "\(app)"])
             }
+            return true
         } catch {
             tell(isRefused: true)
             for problem in error.problems {
@@ -88,6 +102,7 @@ final class RuleReloader: Service {
                     "Changed rule files are refused; the previous rules stay in force",
                     metadata: [LogKey.error: "\(directory)/\(problem)"])
             }
+            return false
         }
     }
 

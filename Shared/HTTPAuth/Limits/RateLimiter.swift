@@ -48,6 +48,12 @@ package final class RateLimiter<Caller: Hashable & Sendable>: Sendable {
         }
     }
 
+    /// Takes tokens from a caller's bucket, also ones that it does not have yet: the caller is then rejected until they
+    /// are refilled.
+    package func charge(_ count: Int, to caller: Caller) {
+        limit?.withLock { $0.charge(count, to: caller, now: uptime()) }
+    }
+
     private func refusal(_ wait: Duration) -> APIError {
         Counter(label: "heliograph_http_requests_limited_total", dimensions: [("caller", name)]).increment()
         let seconds = max(1, Int((wait / .seconds(1)).rounded(.up)))

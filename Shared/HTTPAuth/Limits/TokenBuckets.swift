@@ -31,15 +31,20 @@ struct TokenBuckets<Caller: Hashable & Sendable>: Sendable {
     ///
     /// - Returns: `nil` on success; otherwise the time until the next token.
     mutating func take(_ caller: Caller, now: ContinuousClock.Instant) -> Duration? {
+        if let wait = wait(caller, now: now) { return wait }
+        charge(1, to: caller, now: now)
+        return nil
+    }
+
+    /// Takes tokens from the caller's bucket, also ones that it does not have yet: the next token then comes later.
+    mutating func charge(_ count: Int, to caller: Caller, now: ContinuousClock.Instant) {
         // A caller in neither generation has a full bucket.
         if now - begun >= window || current.count >= capacity {
             previous = now - begun >= window + window ? [:] : current
             current = [:]
             begun = now
         }
-        if let wait = wait(caller, now: now) { return wait }
-        current[caller] = full(caller, now: now) + interval
-        return nil
+        current[caller] = full(caller, now: now) + interval * count
     }
 
     /// Returns the time until the caller's next token; `nil` if there is one now. Takes nothing.

@@ -22,6 +22,8 @@ package actor AppReloader: Service {
     private var served: AppCatalog
     /// The file's content at the last poll.
     private var seen: Data?
+    /// The last valid content, whose differences are logged.
+    private var compared: Data?
     private var lastProblem: String?
 
     /// - Parameters:
@@ -53,7 +55,6 @@ package actor AppReloader: Service {
     package func look() async {
         let content = FileManager.default.contents(atPath: path)
         guard content != seen || lastProblem != nil else { return }
-        let isNew = content != seen
         seen = content
         let catalog: AppCatalog
         do throws(ConfigurationError) {
@@ -62,7 +63,10 @@ package actor AppReloader: Service {
             report("the apps file is refused; the former apps are served: \(error)")
             return
         }
-        if isNew { noteDifferences(catalog) }
+        if content != compared {
+            noteDifferences(catalog)
+            compared = content
+        }
         var reasons: [String] = []
         for app in catalog.apps where served[app.id] == nil {
             do {
@@ -84,7 +88,7 @@ package actor AppReloader: Service {
             logger.error(
                 "Apps file has changed and is not fully in use; trying again", metadata: [LogKey.reason: "\(problem)"])
         } else {
-            logger.notice("Apps file is fully in use again")
+            logger.notice("Apps file is valid again, and its new apps are served")
         }
     }
 

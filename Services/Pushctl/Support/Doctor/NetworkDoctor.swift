@@ -59,7 +59,7 @@ enum NetworkDoctor {
 
 /// The readiness of a process, from its `/health/ready`.
 struct ServiceProbe: Sendable {
-    /// The URL of the admin port, such as `http://rules:9464`.
+    /// The URL of the admin port, such as `http://127.0.0.1:9400`; without TLS only on the loopback address.
     let url: String
 
     struct Answer: Hashable, Sendable {
