@@ -60,7 +60,7 @@ extension FuzzTarget {
             + #""mutes":{"thread/9":{"until":"2026-03-29T08:00:00Z"}},"zone":"Europe/Berlin","language":"de","#
             + #""quiet_hours":{"days":["fri","sat"],"start":"22:00","end":"07:00"},"digest_time":"08:00"}"#
         return [
-            "{}\n" + settings, settings + "\n" + #"{"types":{"chat":null},"mutes":null,"quiet_hours":{"end":"8:00"}}"#,
+            "{}\n" + settings, settings + "\n" + #"{"types":{"chat":null},"mutes":null,"quiet_hours":{"end":"08:00"}}"#,
         ]
         .map { Array($0.utf8) }
     } read: { input in
