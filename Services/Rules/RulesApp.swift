@@ -93,11 +93,12 @@ struct RulesApp {
         let appReloader = try context.appReloader(
             catalog, using: .bearer, consuming: { [.rulesAppEvents($0)] }, publishingTo: [.notifications]
         ) { app, queues in
-            try await verifier.add(app)
-            // Before the first event: the rule file may be as new as the app.
+            // Before the first event: the rule file may be as new as the app. Before the keys, which a repeated call would
+            // add again.
             guard ruleReloader.look() || currentRules.ruleSets.ruleSets[app.id] != nil else {
                 throw ConfigurationError("the rule files in \(directory) are refused; see the log")
             }
+            try await verifier.add(app)
             if currentRules.ruleSets.ruleSets[app.id] == nil { logger.warnWithoutRuleFile(app.id) }
             apps.insert(app)
             for queue in queues { events.consume(queue) }
