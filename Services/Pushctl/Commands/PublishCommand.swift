@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PushProtocol
+import ServiceKit
 
 /// `pushctl publish`: publishes an event like an upstream service.
 struct PublishCommand: AsyncParsableCommand {
@@ -14,7 +15,7 @@ struct PublishCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOption
 
     func run() async throws {
-        let app = try apps.app(named: app)
+        let app = try apps.app(app).id
         let event = try UpstreamEvent(try Self.read(file), app: app, name: Self.name(file))
         try await event.publish()
         try output.write(event.receipt, text: [event.line])

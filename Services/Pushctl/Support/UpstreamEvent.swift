@@ -3,7 +3,6 @@ import ArgumentParser
 import DecisionLog
 import Foundation
 import PushProtocol
-import ServiceKit
 
 /// An event that a command publishes like an upstream service.
 struct UpstreamEvent {
@@ -127,15 +126,5 @@ struct WaitOption: ParsableArguments {
                     + "pushctl dead show rules.events.app.\(event.event.app)", .temporary)
         }
         return explanation
-    }
-}
-
-extension AppsOption {
-    /// Returns a configured app.
-    func app(named name: String) throws -> AppID {
-        guard let id = AppID(rawValue: name), try load()[id] != nil else {
-            throw CommandError("no app “\(name)” is in the apps file", .notFound)
-        }
-        return id
     }
 }

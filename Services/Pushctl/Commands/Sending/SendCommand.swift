@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PushProtocol
+import ServiceKit
 
 /// `pushctl send`: sends a notification that the operator words (``DirectNotification``).
 struct SendCommand: AsyncParsableCommand {
@@ -24,7 +25,7 @@ struct SendCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOption
 
     func run() async throws {
-        let app = try apps.app(named: app)
+        let app = try apps.app(app).id
         let data = try data()
         do { _ = try DirectNotification(data) } catch { throw CommandError("the notification: \(error)", .usage) }
         let event = try UpstreamEvent(

@@ -2,6 +2,7 @@ import ArgumentParser
 import DecisionLog
 import Foundation
 import PushProtocol
+import ServiceKit
 
 /// `pushctl test-device`: sends a test push to a user's devices, and prints each provider's answer.
 struct TestDeviceCommand: AsyncParsableCommand {
@@ -26,7 +27,7 @@ struct TestDeviceCommand: AsyncParsableCommand {
     static let lifetime = Duration.seconds(300)
 
     func run() async throws {
-        let app = try apps.app(named: app)
+        let app = try apps.app(app).id
         guard let user = UserID(rawValue: user) else { throw CommandError(UserID.rule, .usage) }
         let wanted = try device.map { text in
             guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id", .usage) }

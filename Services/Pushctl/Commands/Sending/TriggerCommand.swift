@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PushProtocol
 import RuleDryRun
+import ServiceKit
 
 /// `pushctl trigger`: publishes an example of a rule file as an event.
 struct TriggerCommand: AsyncParsableCommand {
@@ -24,7 +25,7 @@ struct TriggerCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOption
 
     func run() async throws {
-        let app = try apps.app(named: app)
+        let app = try apps.app(app).id
         var data = try Self.example(example, of: type, app, rules)
         for replacement in replacements { data = try Self.replace(replacement, in: data) }
         let event = try UpstreamEvent(type: type, data: data, identity: identity, app: app)
