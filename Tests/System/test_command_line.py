@@ -262,7 +262,9 @@ def test_status_repeats_until_it_is_interrupted(stack, tmp_path):
     assert shown.returncode == 0, shown
     for title in ("Queues", "Routes", "Guards", "Campaigns", "Census"):
         assert f"\n{title}\n" in shown.stdout, shown.stdout
-    assert "family-portal" in shown.stdout and "\x1b" not in shown.stdout
+    assert "\x1b" not in shown.stdout
+    # The census counts every few seconds, and begins after the start of the stack.
+    eventually(lambda: "family-portal" in run(stack, "status").stdout, 120, "the app in the census")
     with (tmp_path / "watched").open("w") as log:
         watched = subprocess.Popen(
             [stack.product("pushctl"), "status", "--watch", "--interval", "0.5", "--json"],
