@@ -16,8 +16,8 @@ from port_reservation import free_port_base  # noqa: E402
 
 # Tests that add apps to the stack, long runs, and last the tests that start further stacks.
 LAST = [
-    "test_own_app.py", "test_cluster.py", "test_failover.py", "test_provider_faults.py", "test_sender_restarts.py",
-    "test_start_and_stop.py",
+    "test_own_app.py", "test_cluster.py", "test_failover.py", "test_restore.py", "test_provider_faults.py",
+    "test_sender_restarts.py", "test_start_and_stop.py",
 ]
 
 
@@ -79,7 +79,11 @@ def further_stack(state: pathlib.Path, *options: str):
 def phones_of(stack):
     """Registers devices of a stack, after clearing its simulator's request log."""
     stack.forget_requests()
+    return registering(stack)
 
+
+def registering(stack):
+    """Registers devices of a stack."""
     def register(app: str, user: str, token: str, **options):
         status, answer = stack.register(app, user, token, **options)
         assert (status, answer) == (200, {"success": True, "error": None})
