@@ -17,7 +17,7 @@ from port_reservation import free_port_base  # noqa: E402
 # Tests that add apps to the stack, long runs, and last the tests that start further stacks.
 LAST = [
     "test_own_app.py", "test_cluster.py", "test_failover.py", "test_restore.py", "test_provider_faults.py",
-    "test_sender_restarts.py", "test_start_and_stop.py",
+    "test_upgrade.py", "test_sender_restarts.py", "test_start_and_stop.py",
 ]
 
 

@@ -211,12 +211,14 @@ through_proxy() {
 }
 
 # start_service NAME
+# A service starts as $STATE/executables/NAME if that exists, so that a test can run another release.
 start_service() {
   is_running "$1" && return 0
   need_free_port "$(admin_port "$1")" "$1"
-  local environment
+  local environment executable=$STATE/executables/$1
+  [ -x "$executable" ] || executable=$(product "$1")
   mapfile -t environment < <(service_environment "$1" | through_proxy "$1")
-  start_process "$1" env -i "${environment[@]}" "$(product "$1")"
+  start_process "$1" env -i "${environment[@]}" "$executable"
 }
 
 service_is_ready() { curl -fsS --max-time 2 "http://127.0.0.1:$(admin_port "$1")/health/ready"; }
