@@ -16,6 +16,9 @@ extension ConfigurationKey {
     package static let logLevel = ConfigurationKey(
         "LOG_LEVEL", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]), default: "info",
         summary: "The lowest level that is logged.")
+    package static let logLevelFile = ConfigurationKey(
+        "LOG_LEVEL_FILE", .file,
+        summary: "A file with the lowest level that is logged, read again every 5 s; takes precedence over LOG_LEVEL.")
     package static let logFormat = ConfigurationKey(
         "LOG_FORMAT", .choice(["auto", "json", "text"]), default: "auto",
         summary: "The format of logs on standard error; auto is text on a terminal and JSON lines otherwise.")
@@ -27,7 +30,8 @@ extension ConfigurationKey {
 extension [ConfigurationKey] {
     /// The keys of every executable.
     package static let process: [ConfigurationKey] = [
-        .configurationFile, .instance, .adminHost, .adminPort, .shutdownDeadline, .logLevel, .logFormat,
+        .configurationFile, .instance, .adminHost, .adminPort, .shutdownDeadline, .logLevel, .logLevelFile,
+        .logFormat,
     ]
     /// The keys of ``ServiceContext/apps()``.
     package static let apps: [ConfigurationKey] = [.apps]

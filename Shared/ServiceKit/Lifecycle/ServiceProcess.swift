@@ -9,6 +9,7 @@ struct ServiceProcess {
     private let context: ServiceContext
     private let admin: AdminServer
     private let shutdown: Shutdown
+    private let levelFile: LogLevelFile?
 
     private var logger: Logger { context.logger }
 
@@ -17,9 +18,13 @@ struct ServiceProcess {
         self.settings = settings
         let instance = try settings.optionalString(.instance) ?? ProcessInfo.processInfo.hostName
         let logs = LogSink(descriptor: STDERR_FILENO)
-        let handler = try Self.handler(settings, sink: logs)
+        let level = CurrentLogLevel(Logger.Level(rawValue: try settings.string(.logLevel)) ?? .info)
+        let handler = try Self.handler(settings, level: level, sink: logs)
         LoggingSystem.bootstrap { handler($0, name, instance) }
         let logger = Logger(label: name)
+        levelFile = try settings.optionalString(.logLevelFile).map {
+            LogLevelFile(path: $0, current: level, logger: logger)
+        }
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
         let readiness = Readiness()
@@ -60,16 +65,15 @@ struct ServiceProcess {
         quiet.logLevel = max(logger.logLevel, .warning)
         let announcer = DrainAnnouncer(readiness: context.readiness, logger: logger)
         var configuration = ServiceGroupConfiguration(
-            services: [admin] + assembly.services + [announcer], logger: quiet)
+            services: [admin] + (levelFile.map { [$0] } ?? []) + assembly.services + [announcer], logger: quiet)
         configuration.maximumGracefulShutdownDuration = try settings.duration(.shutdownDeadline)
         return configuration
     }
 
     private static func handler(
-        _ settings: Settings, sink: LogSink
+        _ settings: Settings, level: CurrentLogLevel, sink: LogSink
     ) throws(ConfigurationError) -> @Sendable (_ label: String, _ service: String, _ instance: String) -> LineLogHandler
     {
-        let level = Logger.Level(rawValue: try settings.string(.logLevel)) ?? .info
         let format: LogLine.Format =
             switch try settings.string(.logFormat) {
             case "json": .json

@@ -4,18 +4,26 @@ import PushProtocol
 
 /// swift-log's backend: redacts a message, renders one line and writes it to the sink.
 struct LineLogHandler: LogHandler {
-    var logLevel: Logger.Level
+    /// The process's level, until this logger gets one of its own.
+    var logLevel: Logger.Level {
+        get { own ?? process.level }
+        set { own = newValue }
+    }
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
 
+    private var own: Logger.Level?
+    private let process: CurrentLogLevel
     private let label: String
     private let identity: [(name: String, value: String)]
     private let format: LogLine.Format
     private let sink: LogSink
 
-    init(label: String, level: Logger.Level, format: LogLine.Format, service: String, instance: String, sink: LogSink) {
+    init(
+        label: String, level: CurrentLogLevel, format: LogLine.Format, service: String, instance: String, sink: LogSink
+    ) {
         self.label = label
-        self.logLevel = level
+        process = level
         self.format = format
         self.sink = sink
         identity = [("service", service), ("instance", instance)]

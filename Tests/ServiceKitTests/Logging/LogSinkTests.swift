@@ -37,7 +37,7 @@ import TestSupport
         let pipe = Pipe()
         let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
         let handler = LineLogHandler(
-            label: "test", level: .info, format: .json, service: "sample", instance: "one", sink: sink)
+            label: "test", level: CurrentLogLevel(.info), format: .json, service: "sample", instance: "one", sink: sink)
         let logger = Logger(label: "test") { _ in handler }
         await withTaskGroup { group in
             for task in 0..<4 {
