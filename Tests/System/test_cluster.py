@@ -16,11 +16,6 @@ EVENTS = 1500
 QUEUE = "rules.events.app.family-portal"
 
 
-# A publisher's channel sometimes gets no confirm after the loss of a node, which ends these tests late.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("HELIOGRAPH_TEST_CLUSTER") != "yes", reason="set HELIOGRAPH_TEST_CLUSTER=yes to run a broker cluster")
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with further_stack(tmp_path_factory.mktemp("cluster"), "--nodes", "3") as stack:
