@@ -93,25 +93,30 @@ class Demonstration:
             return status, text.decode(errors="replace")
 
 
+def first_check(container: str) -> float:
+    """The seconds before the first health check: its interval, which is long enough for the broker's cookie."""
+    # A removed container has no description.
+    found = json.loads(docker.podman("container", "inspect", container, check=False) or "[]")
+    check = found[0]["Config"].get("Healthcheck") if found else None
+    return check["Interval"] / 1e9 if check and check.get("Interval") else float("inf")
+
+
 def run_health_checks(stop: threading.Event) -> None:
     """Runs the health check of each running container at its interval, as Docker does."""
     environment = {**os.environ, "DISABLE_HC_SYSTEMD": "true"}
     due: dict[str, float] = {}
+    running: dict[str, subprocess.Popen] = {}
     while not stop.wait(0.3):
         listed = subprocess.run(
             ["podman", "ps", "--format", "json"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         for container in json.loads(listed.stdout or "[]"):
             name, key = container["Names"][0], f"{container['Id']} {container['StartedAt']}"
             if key not in due:
-                check = json.loads(docker.podman("container", "inspect", name, check=False) or "[{}]")[0]
-                interval = check.get("Config", {}).get("Healthcheck", {}).get("Interval", 0) / 1e9
-                # Long enough for the broker's cookie, see docker-compose.yml.
-                due[key] = time.monotonic() + interval if interval else float("inf")
-            elif time.monotonic() >= due[key]:
-                # A container may stop meanwhile.
-                subprocess.run(
-                    ["podman", "healthcheck", "run", name], env=environment, capture_output=True,
-                    stdin=subprocess.DEVNULL, timeout=120)
+                due[key] = time.monotonic() + first_check(name)
+            elif time.monotonic() >= due[key] and (key not in running or running[key].poll() is not None):
+                running[key] = subprocess.Popen(
+                    ["podman", "healthcheck", "run", name], env=environment, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 due[key] = time.monotonic() + 5
 
 
@@ -132,6 +137,8 @@ def demonstration(health_checks, tmp_path_factory):
     keep = bool(os.environ.get("CONTAINERS_KEEP"))
     if not keep:
         demonstration.compose("--profile", "tls", "down", "--volumes", check=False)
+    elif docker.podman("ps", "--quiet"):
+        demonstration.http("DELETE", f"{SIMULATOR}/requests")
     started = time.monotonic()
     try:
         demonstration.compose("up", "--detach")

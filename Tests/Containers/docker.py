@@ -1,8 +1,8 @@
 """The command `docker` for tests, on podman: `docker compose` is podman-compose, everything else is podman.
 
-`docker compose up` differs from that of podman-compose: it starts a container when the conditions of its `depends_on` hold, as
-Docker Compose does. podman-compose ignores `service_healthy` before podman 4.6. Without systemd, podman runs no health
-checks; the fixture `health_checks` does.
+`docker compose up` differs from that of podman-compose: it starts a container when the conditions of its `depends_on`
+hold, as Docker Compose does. podman-compose ignores `service_healthy` before podman 4.6. Without systemd, podman runs no
+health checks; the fixture `health_checks` does.
 """
 
 import json
@@ -17,7 +17,8 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PODMAN_COMPOSE = [
-    sys.executable, "-m", "podman_compose", "--no-ansi", "--in-pod", "false", "--podman-path", shutil.which("docker") or "podman",
+    sys.executable, "-m", "podman_compose", "--no-ansi", "--in-pod", "false", "--podman-path",
+    shutil.which("docker") or "podman",
 ]
 # Options of podman-compose that older versions of podman do not know.
 UNKNOWN_OPTIONS = ["--health-startup-interval"]
@@ -27,7 +28,8 @@ MAX_RESTARTS = 20
 
 
 def podman(*arguments: str, check: bool = True) -> str:
-    done = subprocess.run(["podman", *arguments], capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["podman", *arguments], capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL)
     if check and done.returncode != 0:
         raise SystemExit(f"podman {' '.join(arguments)}: {done.stderr[-2000:]}")
     return done.stdout

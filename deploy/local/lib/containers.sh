@@ -1,7 +1,8 @@
 # Builds the images and their base images with buildah, and starts them with podman. Sourced after common.sh and
 # packages.sh. Needs root.
 #
-# Images, containers and networks of these scripts are in a storage of their own, apart from those of this machine's podman.
+# Images, containers and networks of these scripts are in a storage of their own, apart from those of this machine's
+# podman.
 
 CONTAINERS=${LOCAL_CACHE:-${HOME:-/root}/.cache/heliograph}/containers
 # The files of the stand-ins for base images.
@@ -14,7 +15,8 @@ IMAGE_VERSION=dev
 container_storage() {
   [ "$(id -u)" -eq 0 ] || fail "the tests of containers need root" "run this as root"
   install_packages "${CONTAINER_PACKAGES[@]}"
-  mkdir -p "$CONTAINERS/storage" "$CONTAINERS/networks" || fail "the folder $CONTAINERS cannot be created" "set LOCAL_CACHE=<folder>"
+  mkdir -p "$CONTAINERS/storage" "$CONTAINERS/networks" \
+    || fail "the folder $CONTAINERS cannot be created" "set LOCAL_CACHE=<folder>"
   cat >"$CONTAINERS/storage.conf" <<EOF
 [storage]
 driver = "overlay"
@@ -77,11 +79,11 @@ need_base_images() {
 
 # build_image NAME OPTION...: builds heliograph/NAME.
 build_image() {
-  local name=$1 started=$SECONDS
+  local name=$1 started=$SECONDS log=$CONTAINERS/build-$1.log
   shift
   buildah bud --layers -f "$ROOT/deploy/Dockerfile" --ulimit nofile=20000:20000 --ulimit nproc=1000:1000 \
-    -t "heliograph/$name:$IMAGE_VERSION" "$@" "$ROOT" >"$CONTAINERS/build-$name.log" 2>&1 \
-    || { tail -n 30 "$CONTAINERS/build-$name.log" >&2; fail "the image of $name does not build" "see $CONTAINERS/build-$name.log"; }
+    -t "heliograph/$name:$IMAGE_VERSION" "$@" "$ROOT" >"$log" 2>&1 \
+    || { tail -n 30 "$log" >&2; fail "the image of $name does not build" "see $log"; }
   printf '%-28s %6s MB %6s s\n' "heliograph/$name" "$(image_size "localhost/heliograph/$name:$IMAGE_VERSION")" \
     $((SECONDS - started)) | tee -a "$CONTAINERS/images.txt"
 }
