@@ -72,12 +72,7 @@ def ordered(services: dict) -> list[str]:
 
 
 def container_of(service: str, project: str) -> str:
-    names = podman(
-        "ps", "--all", "--format", "{{.Names}}", "--filter", f"label=io.podman.compose.project={project}",
-        "--filter", f"label=com.docker.compose.service={service}").split()
-    if len(names) != 1:
-        raise SystemExit(f"{service} has the containers {names}")
-    return names[0]
+    return f"{project}_{service}_1"
 
 
 def wait_for(service: str, container: str, condition: str) -> None:
@@ -107,11 +102,12 @@ def up(options: list[str], services: list[str]) -> int:
     for service in ordered(declared):
         if services and service not in services:
             continue
+        container = container_of(service, project)
+        if inspect(container)["State"]["Status"] == "running":
+            continue
         for other, dependency in declared[service].get("depends_on", {}).items():
             wait_for(other, container_of(other, project), dependency["condition"])
-        container = container_of(service, project)
-        if inspect(container)["State"]["Status"] != "running":
-            podman("start", container)
+        podman("start", container)
     return 0
 
 
