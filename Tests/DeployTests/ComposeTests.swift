@@ -73,6 +73,15 @@ import TestSupport
         }
     }
 
+    @Test func `a service has the memory limit of its manifest for Kubernetes`() throws {
+        let workloads = try Workload.all().filter(\.isService)
+        for name in try Repository.services() {
+            let workload = try #require(workloads.first { $0.name == name }, "\(name)")
+            let limit = try #require(workload.containers.first?["resources.limits.memory"]?.text)
+            #expect(try service(name)["mem_limit"]?.text == limit.replacing("Mi", with: "m"), "\(name)")
+        }
+    }
+
     /// A root check before the server writes its Erlang cookie would create the file as root.
     @Test func `the broker's health check runs as the broker's user, after the cookie exists`() throws {
         let check = try #require(try service("rabbitmq")["healthcheck"])
@@ -93,7 +102,7 @@ import TestSupport
             let permission = environment.first { $0.name == "HELIOGRAPH_ALLOW_PLAINTEXT" }?.value
             #expect(permission?.text == "yes" && permission?.isString == true, "\(name)")
         }
-        #expect(found == 8)
+        #expect(found == 9)
     }
 
     @Test func `every image has a version`() throws {
