@@ -252,7 +252,7 @@ let package = Package(
             "EventsAPI",
             [
                 "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
-                "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
+                "PushProtocol", crypto, hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Pushctl",
@@ -380,7 +380,7 @@ let package = Package(
             "EventsAPI",
             [
                 "EventsAPI", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP",
-                "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore,
+                "Postgres", "PushProtocol", "TestSupport", crypto, hummingbird, hummingbirdTesting, httpTypes, nioCore,
                 logging, lifecycle, yams,
             ]),
         tests(

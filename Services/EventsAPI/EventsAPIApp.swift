@@ -31,7 +31,7 @@ struct EventsAPIApp {
 
         let limit = RateLimiter<String>("key", perMinute: try context.settings.integer(.eventsKeyEvents))
         let publisher = bus.publisher
-        let api = PublishingAPI(
+        var api = PublishingAPI(
             callers: PublisherAuthenticator(
                 keys: APIKeyAuthenticator(
                     APIKeyStore(database.pool, schema: "rules"), master: nil, limit: limit, logger: context.logger),
@@ -43,6 +43,11 @@ struct EventsAPIApp {
                 waiter: DecisionWaiter(store: ExplanationStore(waiting), logger: context.logger)),
             budget: ByteBudget(try context.settings.integer(.eventsRequestBytes)),
             batchLimit: try context.settings.integer(.eventsBatchBytes))
+        let (delivery, devices) = (api.delivery, MatrixDeviceCheck(store: ExplanationStore(waiting)))
+        api.matrix = MatrixRoutes(
+            keys: MatrixPushkey.keys(try context.settings.optionalString(.eventsMatrixKey) ?? ""),
+            isConfigured: { apps.contains($0) }, publish: { await delivery.publisher.publish($0) },
+            hasNoDevice: { await devices.hasNoDevice($0) })
         let server = try context.server(api.router, host: .eventsHost, port: .eventsPort)
         let reloader = try context.appReloader(
             catalog, using: [], consuming: { _ in [] }, publishingTo: [.events]

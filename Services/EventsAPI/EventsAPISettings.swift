@@ -19,11 +19,15 @@ extension ConfigurationKey {
     static let eventsConfirmTime = ConfigurationKey(
         "EVENTS_API_CONFIRM_TIME", .duration(.milliseconds(100)...(.seconds(60))), default: "10s",
         summary: "How long to wait for the broker's confirm; then the request gets 503.")
+    static let eventsMatrixKey = ConfigurationKey(
+        "EVENTS_API_MATRIX_KEY", .longSecret(bytes: 32), secret: true,
+        summary: "The key of the pushkeys of Matrix clients; without it, the Matrix push gateway is off.")
 }
 
 extension [ConfigurationKey] {
     static let eventsAPI: [ConfigurationKey] =
         .amqp + .postgres + .apps + [
             .eventsHost, .eventsPort, .eventsKeyEvents, .eventsBatchBytes, .eventsRequestBytes, .eventsConfirmTime,
+            .eventsMatrixKey,
         ]
 }

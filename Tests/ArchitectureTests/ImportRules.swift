@@ -111,7 +111,9 @@ enum ImportRules {
         "Hummingbird": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
         "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
-        "Crypto": ["PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "Pushctl", "ProviderSimulator"],
+        "Crypto": [
+            "PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "EventsAPI", "Pushctl", "ProviderSimulator",
+        ],
         "CryptoExtras": ["Pushctl", "ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],

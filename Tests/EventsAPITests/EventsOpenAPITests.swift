@@ -89,6 +89,7 @@ import Yams
             "at most \(WaitTime.maximumEvents) events", "maxLength: \(CloudEvents.maximumNameLength)",
             "maxLength: \(CloudEvents.maximumAttributeLength)", "nest \(CloudEvents.maximumDataDepth) levels",
             "1 to \(IdempotencyKey.maximumLength) visible",
+            "At most \(MatrixRoutes.maximumBody) bytes", "maxItems: \(MatrixNotify.maximumDevices)",
         ] {
             #expect(text.contains(limit), "\(limit)")
         }

@@ -5,7 +5,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
+import urllib.parse
 import uuid
 
 import pytest
@@ -123,11 +126,22 @@ def test_every_command_prints_one_json_document(stack, tmp_path):
         (["feedback", "quarantine", "discard", missing], lambda a: a == {"discarded": 0}),
         (["keys", "list", "--service", "rules"], lambda a: created["id"] in [key["id"] for key in a["keys"]]),
         (["keys", "revoke", created["id"], "--service", "rules"], lambda a: a == {"revoked": created["id"]}),
-        (["status"], lambda a: all(queue["consumers"] > 0 for queue in a["queues"]) and a["census"]["current"]),
+        (["status"], lambda a: all(queue["consumers"] > 0 and not queue["missing"] for queue in a["queues"])
+         and a["census"]["current"] and a["away"] == {"broker": None, "database": None}),
+        (["app", "new", "my-app", "--folder", str(tmp_path / "my-app")],
+         lambda a: a == {"app": "my-app", "folder": str(tmp_path / "my-app"), "simulated": True}),
+        (["app", "check", str(tmp_path / "my-app")], lambda a: a["apps"] == ["my-app"] and a["mistakes"] == [] and a["notes"]),
+        (["app", "install", str(tmp_path / "my-app"), "--apps-file", str(tmp_path / "apps.yaml"), "--rules",
+          str(tmp_path / "rules")], lambda a: a == {"installed": ["my-app"]}),
     ]
     for arguments, holds in commands:
         answer = document(stack, *arguments)
         assert holds(answer), (arguments, answer)
+    (tmp_path / "my-app" / "credentials" / "apns.p8").write_text("nonsense")
+    for command in (["check"], ["install", "--apps-file", str(tmp_path / "apps.yaml"), "--rules", str(tmp_path / "rules")]):
+        answer = document(stack, "app", command[0], str(tmp_path / "my-app"), *command[1:], codes=(1,))
+        mistake = answer["mistakes"][0]
+        assert mistake["file"].endswith("apns.p8") and mistake["line"] == 1 and "is not an APNs key" in mistake["problem"]
     device = document(stack, "devices", "list", "--app", APP, "--user", user)["devices"][0]["device"]
     assert document(stack, "devices", "deactivate", "--app", APP, device) == {"device": device, "deactivated": True}
     census = document(stack, "census", "--app", APP, codes=(0, 1))
@@ -149,7 +163,8 @@ def test_exit_codes_tell_not_found_from_unavailable(stack):
         (69, ["tail", "--app", APP], away), (77, ["topology", "verify"], {"AMQP_URL": wrong}),
         (77, ["devices", "counts"], {"REGISTRY_OPERATOR_KEY": "x" * 40}),
         (78, ["campaigns", "list"], {"DATABASE_URL": None}), (64, ["campaigns", "show", "x"], {}),
-        (64, ["campaigns", "--no-such-option"], {}), (65, ["publish", "--app", APP, str(ROOT / "LICENSE")], {}),
+        (64, ["campaigns", "--no-such-option"], {}), (64, ["doctor", "--service", "http://rules:9400"], {}),
+        (64, ["status", "--service", "rules"], {}), (65, ["publish", "--app", APP, str(ROOT / "LICENSE")], {}),
         (0, ["--version"], {}), (0, ["--help"], {}), (0, ["--generate-completion-script", "bash"], {}),
     ]
     for code, arguments, variables in cases:
@@ -276,3 +291,77 @@ def test_status_repeats_until_it_is_interrupted(stack, tmp_path):
             assert watched.wait(30) == 0
     partly = document(stack, "status", AMQP_URL=None, DATABASE_URL=None)
     assert partly["queues"] is None and partly["census"] is None
+
+
+def test_status_shows_missing_queues_and_ends_with_1(stack, tmp_path):
+    (tmp_path / "apps.yaml").write_text("apps:\n  never-applied: {}\n")
+    answer = document(stack, "status", "--apps", str(tmp_path / "apps.yaml"), codes=(1,))
+    missing = {queue["queue"] for queue in answer["queues"] if queue["missing"]}
+    assert "rules.events.app.never-applied" in missing and "rules.events" not in missing
+    assert all(queue["ready"] is None and queue["consumers"] is None for queue in answer["queues"] if queue["missing"])
+    shown = run(stack, "status", "--apps", str(tmp_path / "apps.yaml"))
+    assert shown.returncode == 1 and "run pushctl topology apply" in shown.stdout and " missing" in shown.stdout
+
+
+class Gate:
+    """A TCP forwarder that can be closed and opened again on the same port."""
+
+    def __init__(self, target: tuple[str, int]):
+        self.target, self.port, self.sockets = target, 0, []
+        self.open()
+
+    def open(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                one = listener.accept()[0]
+                other = socket.create_connection(self.target)
+                self.sockets += [one, other]
+                for ends in ((one, other), (other, one)):
+                    threading.Thread(target=self.forward, args=ends, daemon=True).start()
+
+    @staticmethod
+    def forward(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        for one in [self.listener, *self.sockets]:
+            # `accept` and `recv` of other threads return.
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        self.sockets = []
+
+
+def test_status_goes_on_during_an_outage(stack, tmp_path):
+    url = urllib.parse.urlsplit(stack.env["AMQP_URL"])
+    gate = Gate((url.hostname, url.port))
+    log = tmp_path / "watched"
+    with log.open("w") as output:
+        watched = subprocess.Popen(
+            [stack.product("pushctl"), "status", "--watch", "--interval", "0.5", "--json"], stdin=subprocess.DEVNULL,
+            env={**os.environ, **stack.env, "AMQP_URL": stack.env["AMQP_URL"].replace(f":{url.port}", f":{gate.port}")},
+            stdout=output)
+
+        def last() -> dict:
+            lines = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            return json.loads(lines[-1]) if lines else {"queues": None, "away": {"broker": None}}
+
+        try:
+            eventually(lambda: last()["queues"], 60, "the first reading")
+            gate.close()
+            eventually(lambda: last()["away"]["broker"], 120, "the outage")
+            assert last()["queues"] is None and last()["census"] is not None and watched.poll() is None
+            gate.open()
+            eventually(lambda: last()["queues"] and last()["away"]["broker"] is None, 120, "the recovery")
+        finally:
+            gate.close()
+            watched.send_signal(signal.SIGINT)
+            assert watched.wait(30) == 0

@@ -168,3 +168,19 @@ def test_a_folder_with_a_mistake_is_refused_and_the_running_stack_stays(stack, t
     # A later start does not try the folder again.
     folders = stack.state / "run" / "app-folders"
     assert not folders.exists() or str(folder) not in folders.read_text()
+
+
+def test_a_former_folder_with_a_mistake_does_not_prevent_another_app(stack, tmp_path):
+    former, later = (f"{word}-{uuid.uuid4().hex[:6]}" for word in ("former", "later"))
+    folder = new_folder(stack, tmp_path, former)
+    assert f"serving {former}" in up(stack, folder)
+    rules = folder / "rules" / f"{former}.yaml"
+    text = rules.read_text()
+    try:
+        rules.write_text(text.replace("sender.name", "sender.nam"))
+        output = up(stack, new_folder(stack, tmp_path, later))
+        assert f"serving {later}" in output and f"{folder} has mistakes" in output
+        assert former in pathlib.Path(stack.env["HELIOGRAPH_APPS"]).read_text()
+    finally:
+        rules.write_text(text)
+    assert "has mistakes" not in up(stack, folder)

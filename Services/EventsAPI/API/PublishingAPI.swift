@@ -9,6 +9,7 @@ struct PublishingAPI: Sendable {
     let budget: ByteBudget
     /// The maximum body of a batch, in bytes.
     let batchLimit: Int
+    var matrix = MatrixRoutes.off
 
     var router: Router<BasicRequestContext> {
         let router = routes
@@ -21,6 +22,7 @@ struct PublishingAPI: Sendable {
         let router = Router(context: BasicRequestContext.self)
         EventRoutes(callers: callers, delivery: delivery, budget: budget, batchLimit: batchLimit).add(to: router)
         NotificationRoutes(callers: callers, delivery: delivery, budget: budget).add(to: router)
+        matrix.add(to: router)
         router.addDescription(PackageResources.openapi_yaml)
         return router
     }

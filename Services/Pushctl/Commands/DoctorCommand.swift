@@ -21,8 +21,7 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: "The broker's definitions: a file, or - for standard input.") var definitions: String?
     @Option(help: "The folder with the services and their migrations. Default: Services, or that of the images.")
     var migrations: String?
-    @Option(help: "The URL of a process's admin port, to check its readiness; may be repeated.") var service: [String] =
-        []
+    @OptionGroup var services: ServicesOption
     @OptionGroup var output: OutputOption
 
     /// The folder of the images.
@@ -39,7 +38,7 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         findings += await BrokerDoctor(apps: catalog?.ids, export: export).findings()
         findings += await DatabaseDoctor(migrations: try migrationsFolder()).findings()
-        for url in service { findings += await ServiceProbe(url: url).findings() }
+        for url in services.service { findings += await ServiceProbe(url: url).findings() }
         let report = DoctorReport(findings: findings)
         try output.write(report.json, text: report.lines(isColored: Terminal.isColored))
         guard report.isHealthy else { throw ExitCode(CommandStatus.findings.rawValue) }

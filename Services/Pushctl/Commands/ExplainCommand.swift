@@ -43,7 +43,11 @@ struct ExplainCommand: AsyncParsableCommand {
         for line in [explanation.heading] + explanation.fanOutLines { print(TextTable.printable(line)) }
         var reasons: Set<String> = []
         try await forEachPage(explanation, question, store) { page in
-            for line in page.notificationLines { print(TextTable.printable(line)) }
+            var lines = page.notificationLines
+            if let user = question.user, page.traces.isEmpty, page.fanOuts.isEmpty {
+                lines = ["  no notification to “\(user)”: no rule addresses this user"]
+            }
+            for line in lines { print(TextTable.printable(line)) }
             reasons.formUnion(page.reasons)
         }
         for line in Explanation.legend(of: reasons) { print(line) }

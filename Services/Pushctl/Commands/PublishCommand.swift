@@ -18,7 +18,7 @@ struct PublishCommand: AsyncParsableCommand {
         let app = try apps.app(app).id
         let event = try UpstreamEvent(try Self.read(file), app: app, name: Self.name(file))
         try await event.publish()
-        try output.write(event.receipt, text: [event.line])
+        try output.write(event.receipt, text: [event.line, "next: \(event.explainCommand)"])
     }
 
     /// Reads a file, or standard input for `-`.

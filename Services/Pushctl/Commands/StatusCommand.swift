@@ -17,14 +17,16 @@ struct StatusCommand: AsyncParsableCommand {
         discussion: """
             Queues that are empty and consumed are only counted. A part without its setting (AMQP_URL, DATABASE_URL) is
             left out. Circuit breakers are in a sender's readiness: name its admin port with --service.
+
+            Exit codes: 0; 1 a queue is missing; 69 broker or database cannot be reached.
             """)
 
     @OptionGroup var apps: AppsOption
     @Flag(help: "Also list queues that are empty and consumed.") var all = false
-    @Flag(help: "Show it again and again, until Ctrl-C.") var watch = false
+    @Flag(help: "Show it again and again, until Ctrl-C. An outage of broker or database is shown and does not end it.")
+    var watch = false
     @Option(help: "Seconds between two readings of --watch.") var interval = 2.0
-    @Option(help: "The URL of a process's admin port, to show its readiness; may be repeated.") var service: [String] =
-        []
+    @OptionGroup var services: ServicesOption
     @OptionGroup var output: OutputOption
 
     func validate() throws {
@@ -33,19 +35,29 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let command = self
-        guard watch else { return try await command.show(isFirst: true) }
+        guard watch else {
+            let report = try await command.read { throw $0 }
+            try command.show(report, isFirst: true)
+            guard !report.isIncomplete else { throw ExitCode(CommandStatus.findings.rawValue) }
+            return
+        }
         try await untilInterrupted {
             var isFirst = true
             while true {
-                try await command.show(isFirst: isFirst)
+                // A starting server may refuse a login that it accepted before.
+                let hasRead = !isFirst
+                let report = try await command.read { error in
+                    guard hasRead || error.status == .unavailable else { throw error }
+                }
+                try Task.checkCancellation()
+                try command.show(report, isFirst: isFirst)
                 isFirst = false
                 try await Task.sleep(for: .seconds(command.interval))
             }
         }
     }
 
-    private func show(isFirst: Bool) async throws {
-        let report = try await read()
+    private func show(_ report: StatusReport, isFirst: Bool) throws {
         if output.json { return try OutputOption.write(report.json) }
         let lines = report.lines(all: all, isColored: Terminal.isColored)
         // A terminal is redrawn: to the first line, each line to its end, and the rest of the screen.
@@ -56,26 +68,43 @@ struct StatusCommand: AsyncParsableCommand {
         try OutputOption.write(text: text)
     }
 
-    private func read() async throws -> StatusReport {
-        let queues = try await Environment.isSet(.amqpURL) ? readQueues(WorkQueue.all(apps: apps.load().ids)) : nil
-        let stored = try await Environment.isSet(.databaseURL) ? withDatabase { try await Self.read($0) } : nil
-        var services: [ServiceProbe.Answer] = []
-        for url in service { services.append(await ServiceProbe(url: url).answer()) }
-        return StatusReport(at: Date(), queues: queues, stored: stored, services: services)
+    /// - Parameter passOver: throws an error that ends the command. Otherwise the part is reported as away.
+    private func read(_ passOver: (CommandError) throws -> Void) async throws -> StatusReport {
+        var report = StatusReport(at: Date(), services: [])
+        if Environment.isSet(.amqpURL) {
+            let queues = WorkQueue.all(apps: try apps.load().ids)
+            do {
+                report.queues = try await readQueues(queues)
+            } catch let error as CommandError {
+                try Task.checkCancellation()
+                try passOver(error)
+                report.outages.broker = error.description
+            }
+        }
+        if Environment.isSet(.databaseURL) {
+            do {
+                report.stored = try await withDatabase { try await Self.read($0) }
+            } catch let error as CommandError {
+                try Task.checkCancellation()
+                try passOver(error)
+                report.outages.database = error.description
+            }
+        }
+        for url in services.service { report.services.append(await ServiceProbe(url: url).answer()) }
+        report.at = Date()
+        return report
     }
 
     private func readQueues(_ queues: [WorkQueue]) async throws -> [StatusReport.Queue] {
         try await withBroker { administrator in
             var found: [StatusReport.Queue] = []
             for queue in queues {
-                guard let status = try await administrator.queueStatus(queue.name) else {
-                    throw CommandError("the broker has no queue \(queue.name); run pushctl topology apply", .notFound)
-                }
+                let status = try await administrator.queueStatus(queue.name)
                 let dead = try await administrator.queueStatus(queue.deadName)
                 found.append(
                     StatusReport.Queue(
-                        name: queue.name, ready: status.messages, consumers: status.consumers,
-                        deadLetters: dead?.messages ?? 0))
+                        name: queue.name, ready: status?.messages, consumers: status?.consumers,
+                        deadLetters: dead?.messages))
             }
             return found
         }

@@ -9,13 +9,24 @@ import RegistryStore
 struct StatusReport: Sendable {
     struct Queue: Hashable, Sendable {
         var name: String
-        /// The messages that no consumer has taken.
-        var ready: Int
-        var consumers: Int
-        var deadLetters: Int
+        /// The messages that no consumer has taken; `nil` for a missing queue.
+        var ready: Int?
+        /// `nil` for a missing queue.
+        var consumers: Int?
+        /// `nil` for a missing dead-letter queue.
+        var deadLetters: Int?
+
+        /// Whether the queue or its dead-letter queue does not exist.
+        var isMissing: Bool { ready == nil || deadLetters == nil }
 
         /// Whether an operator should look at it.
-        var isNotable: Bool { ready > 0 || consumers == 0 || deadLetters > 0 }
+        var isNotable: Bool { isMissing || ready != 0 || consumers == 0 || deadLetters != 0 }
+    }
+
+    /// The parts whose server cannot be reached now, with the reason.
+    struct Outages: Hashable, Sendable {
+        var broker: String?
+        var database: String?
     }
 
     /// The part that is read from the database.
@@ -31,11 +42,15 @@ struct StatusReport: Sendable {
     }
 
     var at: Date
-    /// `nil` without `AMQP_URL`.
+    /// `nil` without `AMQP_URL`, and while the broker cannot be reached.
     var queues: [Queue]?
-    /// `nil` without `DATABASE_URL`.
+    /// `nil` without `DATABASE_URL`, and while the database cannot be reached.
     var stored: Stored?
+    var outages = Outages()
     var services: [ServiceProbe.Answer]
+
+    /// Whether queues are missing.
+    var isIncomplete: Bool { queues?.contains(where: \.isMissing) ?? false }
 
     // MARK: - JSON
 
@@ -53,13 +68,14 @@ struct StatusReport: Sendable {
                 ?? .null,
             "census": stored?.census.json ?? .null,
             "services": .array(services.map(\.json)),
+            "away": ["broker": .optional(outages.broker), "database": .optional(outages.database)],
         ]
     }
 
     private static func json(_ queue: Queue) -> JSONValue {
         [
-            "queue": .string(queue.name), "ready": .number(queue.ready), "consumers": .number(queue.consumers),
-            "dead_letters": .number(queue.deadLetters),
+            "queue": .string(queue.name), "missing": .bool(queue.isMissing), "ready": .number(queue.ready),
+            "consumers": .number(queue.consumers), "dead_letters": .number(queue.deadLetters),
         ]
     }
 
@@ -97,7 +113,8 @@ struct StatusReport: Sendable {
             }
             lines += section("Census", isColored, stored.census.lines.map(TextTable.printable))
         } else {
-            lines += section("Database", isColored, ["not read: DATABASE_URL is not set"])
+            lines += section(
+                "Database", isColored, [Self.unread(outages.database, "DATABASE_URL is not set", isColored)])
         }
         if !services.isEmpty { lines += section("Services", isColored, serviceLines(isColored)) }
         return lines
@@ -108,23 +125,36 @@ struct StatusReport: Sendable {
     }
 
     private func queueLines(all: Bool, _ isColored: Bool) -> [String] {
-        guard let queues else { return ["not read: AMQP_URL is not set"] }
+        guard let queues else { return [Self.unread(outages.broker, "AMQP_URL is not set", isColored)] }
         var table = TextTable([.left("queue"), .right("ready"), .right("consumers"), .right("dead letters")])
         for queue in queues where all || queue.isNotable {
             table.add([
-                TextTable.Cell(queue.name), TextTable.Cell(queue.ready),
-                TextTable.Cell(queue.consumers, queue.consumers == 0 ? .red : .plain),
-                TextTable.Cell(queue.deadLetters, queue.deadLetters > 0 ? .yellow : .plain),
+                TextTable.Cell(queue.name), Self.cell(queue.ready, .plain),
+                Self.cell(queue.consumers, queue.consumers == 0 ? .red : .plain),
+                Self.cell(queue.deadLetters, queue.deadLetters == 0 ? .plain : .yellow),
             ])
         }
         let quiet = queues.count { !$0.isNotable }
-        let ready = queues.reduce(0) { $0 + $1.ready }
-        let summary = "\(queues.count) queues, \(ready) messages ready; \(quiet) are empty and consumed"
-        return (table.isEmpty ? [] : table.lines(isColored: isColored)) + [summary]
+        let ready = queues.reduce(0) { $0 + ($1.ready ?? 0) }
+        var lines = table.isEmpty ? [] : table.lines(isColored: isColored)
+        lines.append("\(queues.count) queues, \(ready) messages ready; \(quiet) are empty and consumed")
+        let missing = queues.count(where: \.isMissing)
+        if missing > 0 { lines.append("\(missing) queues are missing; run pushctl topology apply") }
+        return lines
+    }
+
+    private static func cell(_ number: Int?, _ style: TextTable.Style) -> TextTable.Cell {
+        number.map { TextTable.Cell($0, style) } ?? TextTable.Cell("missing", .red)
+    }
+
+    private static func unread(_ outage: String?, _ reason: String, _ isColored: Bool) -> String {
+        guard let outage else { return "not read: \(reason)" }
+        let line = "away: \(TextTable.printable(outage))"
+        return isColored ? TextTable.colored(line, .red) : line
     }
 
     private static func routeLines(_ routes: [RouteStatusStore.RouteStatus], _ isColored: Bool) -> [String] {
-        guard !routes.isEmpty else { return ["no provider has answered lately"] }
+        guard !routes.isEmpty else { return ["none is listed: a sender reports a route with its first rejection"] }
         var table = TextTable([
             .left("app"), .left("provider"), .left("environment"), .left("state"), .right("answers in 10 min"),
             .left("last accepted"),

@@ -27,6 +27,23 @@ struct AppFolderCheck {
     var appsFile: String { "\(folder)/apps.yaml" }
     var rules: String { "\(folder)/rules" }
 
+    /// The result for `--json`.
+    var json: JSONValue {
+        [
+            "folder": .string(folder), "apps": .strings(catalog?.ids.map(\.rawValue) ?? []),
+            "mistakes": .array(findings.map(Self.json)), "notes": .strings(notes),
+        ]
+    }
+
+    /// Splits `file:line: problem`. Some mistakes concern no line.
+    static func json(_ finding: String) -> JSONValue {
+        let parts = finding.wholeMatch(of: /(.+?):([0-9]{1,9}): (.*)/.dotMatchesNewlines())
+        return [
+            "file": .optional(parts.map { String($0.1) }), "line": .number(parts.flatMap { Int($0.2) }),
+            "problem": .string(parts.map { String($0.3) } ?? finding),
+        ]
+    }
+
     mutating func run() async {
         await checkApps()
         checkRulesAndEvents()

@@ -53,5 +53,7 @@ extension JSONValue {
 
     static func number(_ number: some BinaryInteger) -> JSONValue { .int(Int64(number)) }
 
+    static func number(_ number: Int?) -> JSONValue { number.map { .int(Int64($0)) } ?? .null }
+
     static func strings(_ texts: [String]) -> JSONValue { .array(texts.map(JSONValue.string)) }
 }

@@ -53,6 +53,9 @@ struct UpstreamEvent {
     /// The result of ``publish()`` as text.
     var line: String { "published \(event.type) \(event.id) as \(routingKey)" }
 
+    /// The command that prints the decisions about the event.
+    var explainCommand: String { "pushctl explain \(event.id) --app \(event.app)" }
+
     /// Publishes the event, and returns after the broker's confirm.
     func publish() async throws {
         let message = AMQPMessage(
@@ -108,13 +111,14 @@ struct WaitOption: ParsableArguments {
     /// Publishes an event. Prints its id, and the decisions about it or how to see them.
     func publish(_ event: UpstreamEvent, _ output: OutputOption) async throws {
         try await event.publish()
-        let explain = "pushctl explain \(event.event.id) --app \(event.event.app)"
-        guard wait else { return try output.write(event.receipt, text: [event.line, "next: \(explain)"]) }
+        guard wait else {
+            return try output.write(event.receipt, text: [event.line, "next: \(event.explainCommand)"])
+        }
         if !output.json { print(event.line) }
         let explanation = try await explained(event)
         try output.write(event.receipt(with: explanation), text: explanation.lines)
         guard explanation.isComplete else {
-            throw CommandError("not complete after \(timeout) s; see the rest with \(explain)", .temporary)
+            throw CommandError("not complete after \(timeout) s; see the rest with \(event.explainCommand)", .temporary)
         }
     }
 

@@ -43,7 +43,7 @@ struct SignedToken: Sendable {
 
 extension [UInt8] {
     /// Decodes base64url without padding (RFC 7515 §2).
-    init?(base64URL text: some StringProtocol) {
+    package init?(base64URL text: some StringProtocol) {
         guard !text.utf8.contains(where: { "+/=".utf8.contains($0) }) else { return nil }
         var base64 = String(text).replacing("-", with: "+").replacing("_", with: "/")
         base64 += String(repeating: "=", count: (4 - base64.count % 4) % 4)

@@ -1,18 +1,22 @@
 package import Logging
 import FoundationEssentials
+import Primitives
 import PushProtocol
 import ServiceLifecycle
 
 /// Adds the new apps of a changed apps file without a restart. Runs until graceful shutdown.
 ///
 /// Polls the file, because notifications of the file system miss a replaced symbolic link, with which Kubernetes
-/// updates a volume. Refuses the whole file if it has a mistake. A new app that cannot be served yet is tried again at
-/// every poll. Both are logged once for each reason, and degrade the readiness condition `apps`.
+/// updates a volume. Refuses the whole file if it has a mistake. A new app that cannot be served yet is tried again with
+/// ``backoff``, and at once when the file changes. Both are logged once for each reason, and degrade the readiness
+/// condition `apps`.
 ///
 /// A removed app is served until the process ends, and so are the former settings of a changed app. Both are logged.
 package actor AppReloader: Service {
     /// The polling interval.
     package static var pace: Duration { .seconds(2) }
+    /// The wait until new apps are tried again. A try may open a connection to the broker.
+    static let backoff = Backoff(base: .seconds(2), cap: .seconds(30))
 
     private let path: String
     private let files: AppCatalog.Files
@@ -25,22 +29,30 @@ package actor AppReloader: Service {
     /// The last valid content, whose differences are logged.
     private var compared: Data?
     private var lastProblem: String?
+    private let now: @Sendable () -> ContinuousClock.Instant
+    /// The consecutive tries after which a new app was not served.
+    private var failures = 0
+    /// When new apps are tried again; `nil` for at the next poll.
+    private var retryAt: ContinuousClock.Instant?
 
     /// - Parameters:
     ///   - path: the apps file.
     ///   - served: the apps that the process serves from its start.
     ///   - files: the kinds of files that must exist.
     ///   - condition: the readiness condition. Holds, or is degraded.
+    ///   - now: the clock of the backoff.
     ///   - add: starts to serve an app. Throws if the app cannot be served yet; the error's description is the reason.
     package init(
         path: String, served: AppCatalog, using files: AppCatalog.Files, condition: Readiness.Condition,
-        logger: Logger, add: @escaping @Sendable (AppConfiguration) async throws -> Void
+        logger: Logger, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        add: @escaping @Sendable (AppConfiguration) async throws -> Void
     ) {
         self.path = path
         self.served = served
         self.files = files
         self.condition = condition
         self.logger = logger
+        self.now = now
         self.add = add
         condition.set(.holds)
     }
@@ -55,18 +67,21 @@ package actor AppReloader: Service {
     package func look() async {
         let content = FileManager.default.contents(atPath: path)
         guard content != seen || lastProblem != nil else { return }
+        if content != seen { (failures, retryAt) = (0, nil) }
         seen = content
         let catalog: AppCatalog
         do throws(ConfigurationError) {
             catalog = try AppCatalog.load(path: path, using: files)
         } catch {
             report("the apps file is refused; the former apps are served: \(error)")
+            (failures, retryAt) = (0, nil)
             return
         }
         if content != compared {
             noteDifferences(catalog)
             compared = content
         }
+        if let retryAt, now() < retryAt { return }
         var reasons: [String] = []
         for app in catalog.apps where served[app.id] == nil {
             do {
@@ -77,6 +92,8 @@ package actor AppReloader: Service {
                 reasons.append("the new app \(app.id) is not served yet: \(error)")
             }
         }
+        failures = reasons.isEmpty ? 0 : failures + 1
+        retryAt = reasons.isEmpty ? nil : now() + Self.backoff.delay(afterFailures: failures, jitter: .equal)
         report(reasons.isEmpty ? nil : reasons.joined(separator: "; "))
     }
 

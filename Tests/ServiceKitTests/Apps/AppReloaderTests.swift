@@ -18,6 +18,9 @@ import TestSupport
         let added = Mutex<[AppConfiguration]>([])
         /// The reason for which no app can be served.
         let obstacle = Mutex<String?>(nil)
+        let clock = Mutex(ContinuousClock.now)
+        /// The number of tries to serve an app.
+        let tries = Mutex(0)
         private let held = Mutex<AppReloader?>(nil)
 
         init(_ apps: String) throws {
@@ -26,8 +29,10 @@ import TestSupport
             let path = "\(folder.path)/apps.yaml"
             let reloader = AppReloader(
                 path: path, served: try AppCatalog.load(path: path, using: .all), using: .all,
-                condition: readiness.condition("apps", degraded: "not watched"), logger: log.logger
+                condition: readiness.condition("apps", degraded: "not watched"), logger: log.logger,
+                now: { [unowned self] in clock.withLock { $0 } }
             ) { [unowned self] app in
+                tries.withLock { $0 += 1 }
                 if let obstacle = obstacle.withLock({ $0 }) { throw Refused(description: obstacle) }
                 added.withLock { $0.append(app) }
             }
@@ -35,6 +40,8 @@ import TestSupport
         }
 
         func write(_ apps: String) throws { try folder.write("apps.yaml", "apps:\n\(apps)") }
+
+        func pass(_ time: Duration) { clock.withLock { $0 += time } }
 
         /// Polls the file once.
         func look() async { await held.withLock { $0 }?.look() }
@@ -98,6 +105,31 @@ import TestSupport
         #expect(fixture.problem?.contains("two") == true && fixture.problem?.contains("queue q is missing") == true)
         #expect(fixture.log.lines.count { $0.level == .error } == 1)
         fixture.obstacle.withLock { $0 = nil }
+        fixture.pass(.seconds(2))
+        await fixture.look()
+        #expect(fixture.addedApps == ["two"] && fixture.problem == nil)
+    }
+
+    @Test func `tries become rarer, at least one in 30 seconds, and a changed file is tried at once`() async throws {
+        let fixture = try ReloaderFixture("  one:\n")
+        fixture.obstacle.withLock { $0 = "the queue q is missing" }
+        try fixture.write("  one:\n  two:\n")
+        for _ in 0..<600 {
+            await fixture.look()
+            fixture.pass(.seconds(2))
+        }
+        // 1200 seconds at a wait of 15 to 30 seconds, after the shorter first ones.
+        #expect((40...90).contains(fixture.tries.withLock { $0 }))
+        fixture.pass(.seconds(30))
+        await fixture.look()
+        let tries = fixture.tries.withLock { $0 }
+        await fixture.look()
+        #expect(fixture.tries.withLock { $0 } == tries)
+        try fixture.write("  one:\n  two:\n  # changed\n")
+        await fixture.look()
+        #expect(fixture.tries.withLock { $0 } == tries + 1)
+        fixture.obstacle.withLock { $0 = nil }
+        fixture.pass(.seconds(2))
         await fixture.look()
         #expect(fixture.addedApps == ["two"] && fixture.problem == nil)
     }

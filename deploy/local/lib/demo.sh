@@ -69,5 +69,7 @@ print_addresses() {
   note "events         POST http://127.0.0.1:$EVENTS_API_PORT/v1/events"
   note "metrics        http://127.0.0.1:$(admin_port rules)/metrics   (rules; each service has its own port)"
   note "logs           $STATE/log/"
-  note "join in        . $STATE/env    then see Your first event in README.md"
+  local page="Your first event in README.md"
+  [ ! -s "$STATE/run/app-folders" ] || page="step 4 of deploy/operations/your-own-app.md"
+  note "join in        . $STATE/env    then see $page"
 }

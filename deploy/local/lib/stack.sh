@@ -19,24 +19,41 @@ prepare_credentials() {
   prepare_apps
 }
 
+# Whether any process of the stack runs.
+is_any_running() {
+  local file name
+  for file in "$STATE"/run/*.pid; do
+    name=${file##*/}
+    is_running "${name%.pid}" && return 0
+  done
+  return 1
+}
+
 # The provider endpoints of the stack: simulator, sandbox or real. Fixed until it stops.
 providers() { cat "$STATE/run/providers" 2>/dev/null || echo simulator; }
 
 # Writes the next apps file and links the rule files: the demo's apps, which only the simulator accepts, and the apps of
-# the folders in run/app-folders. Services read the file after `apply_topology` has created the apps' queues.
+# the folders in run/app-folders. Services read the file after `apply_topology` has created the apps' queues. While rules
+# run, the file keeps its apps, so that a former folder with a mistake does not prevent a new app.
 prepare_apps() {
-  local folder
+  local folder kept=false
   mkdir -p "$STATE/rule-files"
-  is_running rules || find "$STATE/rule-files" -mindepth 1 -delete
   rm -f "$STATE/apps.next.yaml"
-  if [ "$(providers)" = simulator ]; then
-    sed "/^#/!s|@KEYS@|$STATE/credentials|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.next.yaml"
-    ln -sfn "$ROOT"/Services/Rules/RuleSets/*.yaml "$STATE/rule-files/"
+  if is_running rules && [ -s "$STATE/apps.yaml" ]; then
+    kept=true
+    cp "$STATE/apps.yaml" "$STATE/apps.next.yaml"
+  else
+    find "$STATE/rule-files" -mindepth 1 -delete
+    [ "$(providers)" != simulator ] \
+      || sed "/^#/!s|@KEYS@|$STATE/credentials|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.next.yaml"
   fi
+  [ "$(providers)" != simulator ] || ln -sfn "$ROOT"/Services/Rules/RuleSets/*.yaml "$STATE/rule-files/"
   while IFS= read -r folder; do
     "$(product pushctl)" app install "$folder" --apps-file "$STATE/apps.next.yaml" --rules "$STATE/rule-files" \
-      --providers "$(providers)" >/dev/null || fail "the app folder $folder cannot be used" \
-      "pushctl app check $folder prints its mistakes"
+      --providers "$(providers)" >/dev/null && continue
+    $kept || fail "the app folder $folder cannot be used" \
+      "correct it (pushctl app check $folder), or leave it out: deploy/local/down, then deploy/local/up"
+    note "warning: $folder has mistakes; its apps run as before (pushctl app check $folder)"
   done < <(cat "$STATE/run/app-folders" 2>/dev/null)
 }
 
@@ -166,7 +183,8 @@ service_environment() {
     events-api)
       echo "EVENTS_API_HOST=127.0.0.1"
       echo "EVENTS_API_PORT=$EVENTS_API_PORT"
-      echo "EVENTS_API_KEY_EVENTS=${LOCAL_KEY_EVENTS:-0}" ;;
+      echo "EVENTS_API_KEY_EVENTS=${LOCAL_KEY_EVENTS:-0}"
+      echo "EVENTS_API_MATRIX_KEY_FILE=$(secret_file matrix)" ;;
     feedback)
       # Short, for experiments: a spike below the guard's minimum is not detected in this time.
       echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushProtocol
 import ServiceKit
 
 /// `pushctl app …`: an app in a folder, with its credentials and rules.
@@ -21,11 +22,11 @@ struct AppCommand: AsyncParsableCommand {
         @Argument(help: "The folder.") var folder: String
         @Option(help: "The providers: simulator, sandbox or real. Generated credentials suit the simulator only.")
         var providers = Providers.simulator
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            let check = try await checked(folder, providers)
-            for line in check.notes { print(line) }
-            print("no mistakes in \(folder)")
+            let check = try await checked(folder, providers, output)
+            try output.write(check.json, text: check.notes + ["no mistakes in \(folder)"])
         }
     }
 
@@ -41,24 +42,28 @@ struct AppCommand: AsyncParsableCommand {
         var providers = Providers.simulator
         @Flag(help: "Copy rule files and credentials. Without it, the deployment uses the folder's own files.")
         var copy = false
+        @OptionGroup var output: OutputOption
 
         func run() async throws {
-            let check = try await checked(folder, providers)
+            let check = try await checked(folder, providers, output)
             guard let catalog = check.catalog else { throw CommandError("\(check.appsFile): cannot be read") }
             try AppInstallation(
                 added: catalog, rules: check.rules, appsFile: appsFile, rulesFolder: rules, copies: copy
             ).run()
-            for app in catalog.ids { print("installed \(app)") }
+            try output.write(
+                ["installed": .strings(catalog.ids.map(\.rawValue))], text: catalog.ids.map { "installed \($0)" })
         }
     }
 }
 
 /// Checks a folder. Prints the mistakes and exits with 1 if it has any.
-private func checked(_ folder: String, _ providers: AppCommand.Providers) async throws -> AppFolderCheck {
+private func checked(
+    _ folder: String, _ providers: AppCommand.Providers, _ output: OutputOption
+) async throws -> AppFolderCheck {
     var check = AppFolderCheck(folder: folder, needsRealCredentials: providers != .simulator)
     await check.run()
     guard check.findings.isEmpty else {
-        for line in check.findings { print(line) }
+        try output.write(check.json, text: check.findings)
         throw ExitCode.failure
     }
     return check

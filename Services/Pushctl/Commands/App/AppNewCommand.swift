@@ -8,7 +8,7 @@ struct AppNewCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "new", abstract: "Write a folder with an app, its credentials, two rules and example events.",
         discussion: """
-            Asks on a terminal for missing answers. Without a terminal, or with --simulated, missing credentials are \
+            Asks on a terminal for missing answers. Without a terminal, with --simulated or --json, missing credentials are \
             generated; only the provider simulator accepts them. An existing folder is not changed.
 
                 pushctl app new my-app
@@ -24,18 +24,21 @@ struct AppNewCommand: AsyncParsableCommand {
     @Option(help: "The package name of the Android app.") var package: String?
     @Option(help: "The JSON key file of the Firebase service account; it is copied.") var serviceAccount: String?
     @Flag(help: "Generate the missing credentials, and ask nothing.") var simulated = false
+    @OptionGroup var output: OutputOption
 
     func run() async throws {
         guard let app = AppID(rawValue: name) else {
             throw CommandError("“\(name)” is not an app's name: \(AppID.rule)", .usage)
         }
         var answers = self
-        if !simulated, isatty(STDIN_FILENO) == 1 { answers.askForMissing() }
+        if !simulated, !output.json, isatty(STDIN_FILENO) == 1 { answers.askForMissing() }
         let writer = try await answers.writer(of: app)
         let folder = folder ?? name
         try writer.write(to: folder)
         let kind = writer.new.isSimulated ? ", with credentials for the simulator" : ""
-        print("wrote \(folder)\(kind); its README.md has the next commands")
+        try output.write(
+            ["app": .string(name), "folder": .string(folder), "simulated": .bool(writer.new.isSimulated)],
+            text: ["wrote \(folder)\(kind); its README.md has the next commands"])
     }
 
     private mutating func askForMissing() {

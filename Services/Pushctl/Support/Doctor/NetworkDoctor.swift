@@ -1,3 +1,4 @@
+import ArgumentParser
 import Dispatch
 import Foundation
 import Glibc
@@ -54,6 +55,30 @@ enum NetworkDoctor {
         let code = getaddrinfo(host, "443", &hints, &result)
         if let result { freeaddrinfo(result) }
         return code == 0 ? nil : String(cString: gai_strerror(code))
+    }
+}
+
+/// `--service`, for commands that show the readiness of processes.
+struct ServicesOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The URL of a process's admin port, to check its readiness; may be repeated. Without TLS, the host is this "
+                + "machine: http://127.0.0.1:9400.", valueName: "url"))
+    var service: [String] = []
+
+    func validate() throws {
+        for url in service where !Self.isAllowed(url) {
+            throw ValidationError(
+                "--service “\(url)”: expected http://127.0.0.1:PORT or https://HOST:PORT, because the admin port has no "
+                    + "TLS. For a process elsewhere, run kubectl port-forward POD PORT, or pushctl in its container")
+        }
+    }
+
+    /// Whether a URL has TLS, or is on the loopback address.
+    static func isAllowed(_ url: String) -> Bool {
+        guard let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty else { return false }
+        let isLoopback = host == "localhost" || host == "[::1]" || host == "::1" || host.hasPrefix("127.")
+        return parts.scheme == "https" || parts.scheme == "http" && isLoopback
     }
 }
 
