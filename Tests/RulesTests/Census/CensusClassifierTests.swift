@@ -157,6 +157,38 @@ import Testing
         #expect(state(CensusTrail(), Self.evidence(seconds: 40, full: [.feedbackOutcomes])) == .failed)
     }
 
+    @Test func `after a process of feedback ended without its last report, evidence is not missing there`() {
+        let placement = CensusClassifier(
+            evidence: Self.evidence(seconds: 40, lostAt: ["feedback": 2]), now: Self.at(40)
+        ).place(
+            CensusItem(
+                notification: UUID(), app: Self.app, event: "e", decidedAt: Self.start, evidenceAt: Self.at(1),
+                state: .failed), CensusTrail())
+        #expect(placement == .init(state: .failed, isOpen: false))
+    }
+
+    /// A sender without the broker publishes an outcome later than the outcome's time.
+    @Test func `evidence that feedback reports after all is no longer missing`() {
+        var interval = CensusInterval(start: Self.start)
+        interval.counts = [CensusCount(app: "test", state: "failed", number: 1)]
+        interval.items = [
+            CensusItem(
+                notification: UUID(), app: Self.app, event: "e", decidedAt: Self.start, evidenceAt: Self.at(1),
+                state: .failed)
+        ]
+        let id = interval.items[0].notification
+        interval.gaps = [id: .missingFeedback]
+        func result(_ trail: CensusTrail) -> CensusResult {
+            CensusResult(
+                interval, [id: trail], by: CensusClassifier(evidence: CensusEvidence(), now: Self.at(40)))
+        }
+        #expect(interval.itemsToPlace(now: Self.at(40)).map(\.notification) == [id])
+        #expect(result(CensusTrail()).gaps.map(\.state) == [.missingFeedback])
+        let later = result(Self.trail(["feedback": .settled(Self.at(39))]))
+        #expect(later.gaps.isEmpty && !later.isOpen && later.evidenceUntil == Self.at(1))
+        #expect(later.counts.map(\.state) == ["failed"])
+    }
+
     @Test func `each notification of an interval counts once`() {
         var interval = CensusInterval(start: Self.start)
         interval.counts = [

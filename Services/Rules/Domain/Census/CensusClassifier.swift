@@ -53,7 +53,21 @@ struct CensusClassifier: Sendable {
         guard let time = item.evidenceAt, now - time > Self.grace,
             isMissing(item, at: .feedback, since: time + CensusEvidence.clockTolerance)
         else { return Placement(state: state, isOpen: true) }
+        // No later stage tells whether feedback had it.
+        guard !evidence.hasLostReport(of: CensusStage.feedback.services, since: time) else {
+            return Placement(state: state, isOpen: false)
+        }
         return Placement(state: .missingFeedback, isOpen: true)
+    }
+
+    /// Whether a notification that was found missing still is. It stays so until it has an outcome, or until feedback
+    /// reports it: a sender without the broker publishes an outcome later than its time says.
+    func isStillMissing(_ gap: CensusState, _ trail: CensusTrail) -> Bool {
+        guard gap == .missingFeedback else { return true }
+        switch trail.mark(of: CensusStage.feedback.services) {
+        case .settled, .deadLettered: return false
+        case .retried, nil: return true
+        }
     }
 
     /// After a process ended without its last report, the notification may have passed the stage. It is missing only

@@ -21,10 +21,10 @@ struct CensusInterval: Sendable {
     /// The notifications that were found missing before.
     var gaps: [UUID: CensusState] = [:]
 
-    /// The items that the reports of the stages are read for. A missing one stays so until it has an outcome.
+    /// The items that the reports of the stages are read for.
     func itemsToPlace(now: Timestamp) -> [CensusItem] {
         items.filter { item in
-            gaps[item.notification] == nil && item.state != .unexplained
+            [nil, .missingFeedback].contains(gaps[item.notification]) && item.state != .unexplained
                 && now - (item.evidenceAt ?? item.decidedAt) > CensusClassifier.grace / 3
         }
     }
@@ -73,10 +73,13 @@ struct CensusResult: Hashable, Sendable {
         var evidence = (isOpen: false, latest: Timestamp?.none)
         for item in interval.items {
             let app = item.app.rawValue
-            let known = interval.gaps[item.notification]
+            let trail = trails[item.notification] ?? CensusTrail()
             let placement =
-                known.map { CensusClassifier.Placement(state: $0, isOpen: true) }
-                ?? classifier.place(item, trails[item.notification] ?? CensusTrail())
+                if let gap = interval.gaps[item.notification], classifier.isStillMissing(gap, trail) {
+                    CensusClassifier.Placement(state: gap, isOpen: true)
+                } else {
+                    classifier.place(item, trail)
+                }
             if let state = item.state {
                 // Counted by its outcome.
                 if placement.state != state {
