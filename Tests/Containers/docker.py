@@ -22,6 +22,8 @@ PODMAN_COMPOSE = [
 ]
 # Options of podman-compose that older versions of podman do not know.
 UNKNOWN_OPTIONS = ["--health-startup-interval"]
+# The services as of the last `docker compose up`.
+DECLARED = pathlib.Path(os.environ.get("CONTAINERS", "/tmp")) / "declared.json"
 # Seconds for the start of one container, on a slow machine.
 DEADLINE = 300
 MAX_RESTARTS = 20
@@ -92,13 +94,25 @@ def output_of(command: list[str]) -> str:
     return done.stdout
 
 
+def remove_changed(declared: dict, project: str) -> None:
+    """Removes the containers whose service has changed since the last `up`. podman-compose itself would also remove all
+    containers that depend on them; Docker Compose does not.
+    """
+    former = json.loads(DECLARED.read_text()) if DECLARED.exists() else {}
+    for service, declaration in declared.items():
+        if former.get(service, declaration) != declaration:
+            podman("rm", "--force", "--ignore", container_of(service, project))
+    DECLARED.write_text(json.dumps({**former, **declared}))
+
+
 def up(options: list[str], services: list[str]) -> int:
     """Creates missing and changed containers, and starts each one that is not running, in the order of `depends_on`."""
     compose = [*PODMAN_COMPOSE, *options]
     configuration = yaml.safe_load(output_of([*compose, "config"]))
-    output_of([*compose, "up", "--no-start", "--no-build", "--no-deps", "--detach", *services])
     declared = configuration["services"]
     project = configuration["name"]
+    remove_changed(declared, project)
+    output_of([*compose, "up", "--no-start", "--no-build", "--no-deps", "--no-recreate", "--detach", *services])
     for service in ordered(declared):
         if services and service not in services:
             continue
@@ -134,6 +148,8 @@ def main(arguments: list[str]) -> int:
     if rest[:1] == ["run"]:
         # Docker Compose runs a service whatever its profile.
         options += ["--profile", "tools"]
+    if rest[:1] == ["down"]:
+        DECLARED.unlink(missing_ok=True)
     return subprocess.run([*PODMAN_COMPOSE, *options, *rest], cwd=ROOT).returncode
 
 

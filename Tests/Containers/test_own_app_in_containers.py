@@ -46,6 +46,7 @@ def test_every_command_of_the_page_works_and_prints_what_the_page_says(demonstra
     reader = Reader(demonstration, tmp_path)
     blocks = steps(PAGE.read_text())
     assert len(blocks) >= 7
+    assert blocks.pop(0)[0] == "docker compose up --detach\n", "the fixture runs the first block"
     for commands, expected in blocks:
         output = []
 

@@ -77,10 +77,11 @@ import TestSupport
             ])
     }
 
-    @Test func `the Python packages of the system tests have exact versions`() throws {
-        let lines = try Repository.text("Tests/System/requirements.txt").split(separator: "\n")
+    @Test(arguments: [("System", 20), ("Containers", 5)])
+    func `the Python packages of the tests have exact versions`(folder: String, count: Int) throws {
+        let lines = try Repository.text("Tests/\(folder)/requirements.txt").split(separator: "\n")
             .filter { !$0.hasPrefix("#") }
-        #expect(lines.count >= 20)
+        #expect(lines.count >= count)
         for line in lines { #expect(line.contains(#/^[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*$/#), "\(line)") }
     }
 }
