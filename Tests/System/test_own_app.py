@@ -183,4 +183,6 @@ def test_a_former_folder_with_a_mistake_does_not_prevent_another_app(stack, tmp_
         assert former in pathlib.Path(stack.env["HELIOGRAPH_APPS"]).read_text()
     finally:
         rules.write_text(text)
+    # The folder's own file is in use again.
     assert "has mistakes" not in up(stack, folder)
+    assert (stack.state / "rule-files" / f"{former}.yaml").resolve() == rules.resolve()

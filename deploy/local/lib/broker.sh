@@ -103,9 +103,9 @@ await_node() {
   local suffix home
   suffix=$(node_suffix "$1") home=$(node_home "$1")
   ! is_running "broker$suffix" || return 0
-  if ! wait_until 90 "RabbitMQ" node_started_or_died "$1" || ! port_is_open "${AMQP_PORTS[$1]}"; then
+  if ! wait_until 240 "RabbitMQ" node_started_or_died "$1" || ! port_is_open "${AMQP_PORTS[$1]}"; then
     tail -n 20 "$STATE/log/broker-launcher$suffix.log" >&2
-    fail "RabbitMQ did not start" "its log is in $home/log"
+    fail "RabbitMQ did not start within 240 s" "its log is in $home/log"
   fi
   wait_until 10 "RabbitMQ's pid" test -s "$home/pid"
   record_pid "broker$suffix" "$(cat "$home/pid")"

@@ -34,7 +34,7 @@ providers() { cat "$STATE/run/providers" 2>/dev/null || echo simulator; }
 
 # Writes the next apps file and links the rule files: the demo's apps, which only the simulator accepts, and the apps of
 # the folders in run/app-folders. Services read the file after `apply_topology` has created the apps' queues. While rules
-# run, the file keeps its apps, so that a former folder with a mistake does not prevent a new app.
+# run, the file keeps its apps, and a former folder with a mistake its last correct rules: it does not prevent a new app.
 prepare_apps() {
   local folder kept=false
   mkdir -p "$STATE/rule-files"
@@ -50,11 +50,29 @@ prepare_apps() {
   [ "$(providers)" != simulator ] || ln -sfn "$ROOT"/Services/Rules/RuleSets/*.yaml "$STATE/rule-files/"
   while IFS= read -r folder; do
     "$(product pushctl)" app install "$folder" --apps-file "$STATE/apps.next.yaml" --rules "$STATE/rule-files" \
-      --providers "$(providers)" >/dev/null && continue
+      --providers "$(providers)" >/dev/null && { keep_rules "$folder"; continue; }
     $kept || fail "the app folder $folder cannot be used" \
       "correct it (pushctl app check $folder), or leave it out: deploy/local/down, then deploy/local/up"
+    restore_rules "$folder"
     note "warning: $folder has mistakes; its apps run as before (pushctl app check $folder)"
   done < <(cat "$STATE/run/app-folders" 2>/dev/null)
+}
+
+# keep_rules FOLDER: copies its rule files, which are correct now.
+keep_rules() {
+  mkdir -p "$STATE/correct-rules"
+  cp "$1"/rules/*.yaml "$STATE/correct-rules/"
+}
+
+# restore_rules FOLDER: replaces the links to its rule files by their last correct copies. Rules refuse all changed files
+# while one has a mistake.
+restore_rules() {
+  local link name
+  for link in "$STATE"/rule-files/*.yaml; do
+    name=${link##*/}
+    [[ $(readlink "$link") = "$1"/* ]] && [ -f "$STATE/correct-rules/$name" ] || continue
+    cp "$STATE/correct-rules/$name" "$STATE/rule-files/.$name.new" && mv -T "$STATE/rule-files/.$name.new" "$link"
+  done
 }
 
 # The apps file that services read soon.
