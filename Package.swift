@@ -251,8 +251,8 @@ let package = Package(
         service(
             "EventsAPI",
             [
-                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
-                "PushProtocol", crypto, hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+                "Postgres", "PushProtocol", crypto, hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Pushctl",

@@ -21,37 +21,66 @@ struct EventsAPIApp {
     static let waitingConnections = 2
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let catalog = try context.apps(using: [])
+        let files: AppCatalog.Files = [.bearer, .publishers]
+        let catalog = try context.apps(using: files)
         let apps = ActiveApps(catalog)
-        let bus = try context.publisher(to: [.events], apps: catalog.ids)
+        let outgoing = try context.publisher(to: [.events], apps: catalog.ids)
         let database = try context.database(schema: "rules", migration: 16)
         // Separate, so that waiting requests take no connection from others.
         let waiting = PostgresPool(
             configuration: try context.postgres(poolSize: Self.waitingConnections), logger: context.logger)
 
+        let users = try await context.verifier(catalog, of: .user)
+        let publishers = try await context.verifier(catalog, of: .publisher)
         let limit = RateLimiter<String>("key", perMinute: try context.settings.integer(.eventsKeyEvents))
-        let publisher = bus.publisher
+        let bus = outgoing.publisher
+        let publisher = EventPublisher(
+            service: context.name, deadline: try context.settings.duration(.eventsConfirmTime), logger: context.logger,
+            send: { messages throws(AMQPError) in try await bus.publish(messages) })
+        let explanations = ExplanationStore(waiting)
         var api = PublishingAPI(
             callers: PublisherAuthenticator(
                 keys: APIKeyAuthenticator(
                     APIKeyStore(database.pool, schema: "rules"), master: nil, limit: limit, logger: context.logger),
-                limit: limit, isConfigured: { apps.contains($0) }),
+                tokens: BearerAuthenticator(publishers, logger: context.logger), limit: limit,
+                isConfigured: { apps.contains($0) }),
             delivery: EventDelivery(
-                publisher: EventPublisher(
-                    service: context.name, deadline: try context.settings.duration(.eventsConfirmTime),
-                    send: { messages throws(AMQPError) in try await publisher.publish(messages) }),
-                waiter: DecisionWaiter(store: ExplanationStore(waiting), logger: context.logger)),
+                publisher: publisher, waiter: DecisionWaiter(store: explanations, logger: context.logger)),
             budget: ByteBudget(try context.settings.integer(.eventsRequestBytes)),
-            batchLimit: try context.settings.integer(.eventsBatchBytes))
-        let (delivery, devices) = (api.delivery, MatrixDeviceCheck(store: ExplanationStore(waiting)))
+            batchLimit: try context.settings.integer(.eventsBatchBytes),
+            testPushes: TestPushRoutes(
+                users: BearerAuthenticator(users, logger: context.logger), limits: TestPushLimits(),
+                delivery: EventDelivery(
+                    publisher: publisher,
+                    waiter: DecisionWaiter(
+                        store: explanations, maximumRequests: TestPushRoutes.maximumWaiting, logger: context.logger))),
+            isWebOrigin: { apps.listsWebOrigin($0) })
+        let devices = MatrixDeviceCheck(store: explanations)
         api.matrix = MatrixRoutes(
             keys: MatrixPushkey.keys(try context.settings.optionalString(.eventsMatrixKey) ?? ""),
-            isConfigured: { apps.contains($0) }, publish: { await delivery.publisher.publish($0) },
+            isConfigured: { apps.contains($0) }, publish: { await publisher.publish($0) },
             hasNoDevice: { await devices.hasNoDevice($0) })
         let server = try context.server(api.router, host: .eventsHost, port: .eventsPort)
         let reloader = try context.appReloader(
-            catalog, using: [], consuming: { _ in [] }, publishingTo: [.events]
-        ) { app, _ in apps.insert(app) }
-        return ServiceAssembly(database.services + [waiting] + bus.services + [reloader, server])
+            catalog, using: files, consuming: { _ in [] }, publishingTo: [.events]
+        ) { app, _ in
+            try await users.add(app)
+            try await publishers.add(app)
+            apps.insert(app)
+        }
+        return ServiceAssembly(
+            database.services + [waiting] + outgoing.services
+                + [KeyRefresher(users, publishers), reloader, server])
+    }
+}
+
+extension ServiceContext {
+    fileprivate func verifier(
+        _ catalog: AppCatalog, of holder: TokenHolder
+    ) async throws -> BearerVerifier {
+        try await BearerVerifier(
+            catalog, of: holder,
+            fetch: BearerVerifier.fetch(caFile: try settings.optionalString(.eventsCAFile)),
+            maximumLifetime: try settings.duration(.bearerLifetime), logger: logger)
     }
 }

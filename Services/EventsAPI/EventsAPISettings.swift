@@ -1,3 +1,4 @@
+import HTTPAuth
 import ServiceConnections
 import ServiceKit
 
@@ -9,7 +10,7 @@ extension ConfigurationKey {
         "EVENTS_API_PORT", .port, default: "8082", summary: "The port that events are accepted on.")
     static let eventsKeyEvents = ConfigurationKey(
         "EVENTS_API_KEY_EVENTS", .integer(0...100_000_000), default: "60000",
-        summary: "The maximum events per minute of one API key; 0 for no limit.")
+        summary: "The maximum events per minute of one API key or bearer token; 0 for no limit.")
     static let eventsBatchBytes = ConfigurationKey(
         "EVENTS_API_BATCH_BYTES", .integer(262_144...67_108_864), default: "8388608",
         summary: "The maximum size of a batch in bytes. A single event may have 262144.")
@@ -22,12 +23,15 @@ extension ConfigurationKey {
     static let eventsMatrixKey = ConfigurationKey(
         "EVENTS_API_MATRIX_KEY", .longSecret(bytes: 32), secret: true,
         summary: "The key of the pushkeys of Matrix clients; without it, the Matrix push gateway is off.")
+    static let eventsCAFile = ConfigurationKey(
+        "EVENTS_API_CA_FILE", .file,
+        summary: "PEM file of CA certificates for JWK set URLs; the system's trust store when absent.")
 }
 
 extension [ConfigurationKey] {
     static let eventsAPI: [ConfigurationKey] =
         .amqp + .postgres + .apps + [
             .eventsHost, .eventsPort, .eventsKeyEvents, .eventsBatchBytes, .eventsRequestBytes, .eventsConfirmTime,
-            .eventsMatrixKey,
+            .eventsMatrixKey, .eventsCAFile, .bearerLifetime,
         ]
 }

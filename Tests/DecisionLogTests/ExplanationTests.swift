@@ -133,6 +133,44 @@ import TestSupport
         }
     }
 
+    @Test func `an event with more notifications than a page is complete when all pushes have outcomes`() async throws {
+        try await withStore { store, pool in
+            let many = UUID()
+            try await pool.execute(
+                """
+                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+                VALUES (\(many), 'portal', '/up', 'e-2', 'chat.written', \(many), \(noon))
+                """)
+            // Each was held first. Every third is in the inbox only, and one addresses an audience.
+            try await pool.execute(
+                """
+                INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+                SELECT md5(number::text)::uuid, step, \(many), 'chat', number, \(noon),
+                    CASE WHEN step = 0 THEN 'hold' WHEN number % 3 = 0 THEN 'inbox' ELSE 'push' END,
+                    CASE WHEN number = 1 THEN 'audience' ELSE 'wanted' END
+                FROM generate_series(1, 300) AS number, generate_series(0, 1) AS step
+                """)
+            let question = ExplanationStore.ExplanationQuery(event: "e-2", source: "/up", limit: 50)
+            let open = try #require(try await store.explain(question).first)
+            #expect(open.totals == Explanation.Totals(withoutOutcome: 199, outcomes: 0) && !open.isComplete)
+            func answer(_ numbers: String) async throws {
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
+                    SELECT md5(number::text)::uuid, gen_random_uuid(), 'accepted', 'apns', NULL, \(noon)
+                    FROM generate_series(1, 300) AS number WHERE (number::text COLLATE "C" < \(numbers))
+                    """)
+            }
+            try await answer("2")
+            #expect(try await store.explain(question).first?.isComplete == false)
+            try await answer("a")
+            let all = try #require(try await store.explain(question).first)
+            #expect(all.totals?.withoutOutcome == 0 && all.isComplete && all.mayGetOutcomes)
+            let last = ExplanationStore.ExplanationQuery(event: "e-2", after: all.next, limit: 50)
+            #expect(try await store.explain(last).first?.totals == nil)
+        }
+    }
+
     @Test func `of many events with one id the latest are returned`() async throws {
         try await withStore { store, pool in
             try await pool.execute(
@@ -145,6 +183,8 @@ import TestSupport
             let explanations = try await store.explain(.init(event: "e-1"))
             #expect(explanations.map(\.source) == (11...20).reversed().map { "/\($0)" })
             #expect(explanations.allSatisfy { $0.traces.isEmpty && $0.next == nil })
+            let third = try await store.explain(.init(event: "e-1", source: "/3"))
+            #expect(third.map(\.source) == ["/3"])
             #expect(explanations[0].notificationLines == ["  no users: no rule matches, or no recipient is left"])
         }
     }

@@ -181,6 +181,9 @@ import TestSupport
     @Test func `the proxy has every device path, no operator path, and sends streams at once`() throws {
         let text = try Repository.text("deploy/compose/Caddyfile")
         #expect(text.contains("flush_interval -1"))
+        // Of events-api, only the operation for users.
+        #expect(text.contains("handle /v1/test-pushes {"))
+        #expect(!text.contains("/v1/events") && !text.contains("/v1/notifications"))
         for (service, folder) in DevicePaths.folders {
             let matcher = service == "rules" ? "rules" : "registry"
             let line = try #require(text.split(separator: "\n").first { $0.contains("@\(matcher) path ") })

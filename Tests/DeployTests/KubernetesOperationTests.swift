@@ -110,6 +110,7 @@ import Testing
             let service = path["backend.service.name"]?.text ?? ""
             carried[service, default: []].append(try #require(path["path"]?.text))
         }
+        #expect(carried["events-api"] == ["/v1/test-pushes"])
         for (service, folder) in DevicePaths.folders {
             let prefixes = carried[service, default: []]
             let ours = try DevicePaths.described(folder)

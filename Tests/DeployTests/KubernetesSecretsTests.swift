@@ -54,7 +54,8 @@ import TestSupport
 
     @Test func `each process gets only the credentials that it uses`() throws {
         let used = [
-            "rules": ["bearer-keys"], "token-registry": ["bearer-keys"], "apns-sender": ["apns-credentials"],
+            "rules": ["bearer-keys"], "token-registry": ["bearer-keys"],
+            "events-api": ["bearer-keys", "publisher-keys"], "apns-sender": ["apns-credentials"],
             "fcm-sender": ["fcm-credentials"], "provider-simulator": ["apns-credentials", "fcm-credentials"],
         ]
         for workload in try Workload.all() {

@@ -30,7 +30,7 @@ import TestSupport
                 let running = Task { try await publisher.run() }
                 defer { running.cancel() }
                 let events = EventPublisher(
-                    service: "events-api", deadline: deadline,
+                    service: "events-api", deadline: deadline, logger: .silent,
                     send: { messages throws(AMQPError) in try await publisher.publish(messages) })
                 try await body(events, administrator)
             }
@@ -94,7 +94,7 @@ import TestSupport
             defer { running.cancel() }
             func events(_ deadline: Duration) -> EventPublisher {
                 EventPublisher(
-                    service: "events-api", deadline: deadline,
+                    service: "events-api", deadline: deadline, logger: .silent,
                     send: { messages throws(AMQPError) in try await publisher.publish(messages) })
             }
             #expect(await events(.milliseconds(300)).publish([try Self.incoming("1")])[0]?.status == 503)

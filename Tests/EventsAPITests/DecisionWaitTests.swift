@@ -31,7 +31,7 @@ import TestSupport
         try await http.owner.execute(
             """
             INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
-            VALUES (\(notification), NULL, 'accepted', 'apns', NULL, now())
+            VALUES (\(notification), \(UUID()), 'accepted', 'apns', NULL, now())
             """)
     }
 
@@ -48,6 +48,7 @@ import TestSupport
             #expect(answer.status == 200 && answer.body["complete"] == true)
             let found = try #require(answer.body["events"]?.array?.first)
             #expect(found["status"] == "accepted" && found["decided"] == true)
+            #expect(answer.body["incomplete"] == nil)
             let stories = try #require(found["notifications"]?.array)
             #expect(stories.map { $0["notification"]?.string } == [notification.uuidString.lowercased()])
             #expect(stories.first?["outcomes"]?.array?.first?["disposition"] == "accepted")
@@ -60,13 +61,87 @@ import TestSupport
             let nothing = try await http.post(event("w-1"), key: key, uri: "/v1/events?wait=0s")
             #expect(nothing.status == 200 && nothing.body["complete"] == false)
             #expect(nothing.body["events"]?.array?.first?["decided"] == false)
+            #expect(nothing.body["incomplete"] == "undecided")
             _ = try await Self.decide(http, "w-1", answer: "push")
             let part = try await http.post(event("w-1"), key: key, uri: "/v1/events?wait=50ms")
-            #expect(part.status == 200 && part.body["complete"] == false)
+            #expect(part.status == 200 && part.body["complete"] == false && part.body["incomplete"] == "outcomes")
             #expect(part.body["events"]?.array?.first?["notifications"]?.array?.count == 1)
             _ = try await Self.decide(http, "w-2", answer: "inbox")
             let inbox = try await http.post(event("w-2"), key: key, uri: "/v1/events?wait=20s")
             #expect(inbox.body["complete"] == true)
+        }
+    }
+
+    @Test func `the answer contains the outcomes of devices that answer after the first`() async throws {
+        try await EventsHTTP.with(settlingTime: .seconds(5)) { http async throws in
+            let key = try await http.key()
+            let notification = try await Self.decide(http, "w-1", answer: "push")
+            try await Self.reportOutcome(http, notification)
+            let now = try await http.post(event("w-1"), key: key, uri: "/v1/events?wait=0s")
+            #expect(now.body["complete"] == false && now.body["incomplete"] == "settling")
+            // The second device answers while the request waits.
+            let waiting = Task { try await http.post(event("w-1"), key: key, uri: "/v1/events?wait=30s") }
+            try await eventually("the event") { try http.received().count == 2 }
+            try await Self.reportOutcome(http, notification)
+            let answer = try await waiting.value
+            #expect(answer.body["complete"] == true)
+            let outcomes = answer.body["events"]?.array?.first?["notifications"]?.array?.first?["outcomes"]?.array
+            #expect(outcomes?.count == 2)
+        }
+    }
+
+    @Test func `an event with more notifications than a page becomes complete`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let key = try await http.key()
+            _ = try await Self.decide(http, "many", answer: "push")
+            try await http.owner.execute(
+                """
+                INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+                SELECT gen_random_uuid(), 0, key, 'only', 'u' || number, now(), 'push', 'wanted'
+                FROM rules.event, generate_series(1, 300) AS number WHERE id = 'many'
+                """)
+            let open = try await http.post(event("many"), key: key, uri: "/v1/events?wait=0s")
+            #expect(open.body["complete"] == false && open.body["incomplete"] == "outcomes")
+            try await http.owner.execute(
+                """
+                INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
+                SELECT notification, gen_random_uuid(), 'accepted', 'apns', NULL, now() FROM rules.decision
+                """)
+            let answer = try await http.post(event("many"), key: key, uri: "/v1/events?wait=30s")
+            #expect(answer.body["complete"] == true)
+            #expect(answer.body["events"]?.array?.first?["notifications"]?.array?.count == 200)
+        }
+    }
+
+    @Test func `only a key for events:read shows what users read and opened`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let notification = try await Self.decide(http, "r-1", answer: "inbox")
+            try await http.owner.execute(
+                """
+                INSERT INTO rules.inbox (notification, app, user_id, saying, at, read_at)
+                VALUES (\(notification), 'demo', '1', \(notification), now(), now())
+                """)
+            try await http.owner.execute("INSERT INTO rules.receipt VALUES (\(notification), 'opened', now())")
+            func members(_ key: String) async throws -> Set<String> {
+                let answer = try await http.post(event("r-1"), key: key, uri: "/v1/events?wait=20s")
+                let found = answer.body["events"]?.array?.first?["notifications"]?.array?.first?.object
+                return Set(try #require(found).keys)
+            }
+            let shown: Set = ["notification", "user", "rule", "decisions", "outcomes", "waits_until"]
+            #expect(try await members(try await http.key(1)) == shown)
+            #expect(try await members(try await EventsHTTP.token()) == shown)
+            let reader = try await http.key(2, for: [.publishEvents, .readEvents])
+            #expect(try await members(reader) == shown.union(["inbox", "receipts"]))
+        }
+    }
+
+    @Test func `an id that many sources use is found by its source`() async throws {
+        try await EventsHTTP.with { http async throws in
+            let key = try await http.key()
+            _ = try await Self.decide(http, "same", answer: "drop")
+            for number in 1...20 { _ = try await Self.decide(http, "same", answer: "drop", source: "/\(number)") }
+            let answer = try await http.post(event("same"), key: key, uri: "/v1/events?wait=0s")
+            #expect(answer.body["complete"] == true)
         }
     }
 

@@ -1,7 +1,10 @@
 import AMQP
 import Foundation
+import HTTPAuth
 import HTTPTypes
+import Hummingbird
 import Messaging
+import NIOCore
 import Postgres
 import PushProtocol
 import Synchronization
@@ -124,7 +127,7 @@ import TestSupport
         }
     }
 
-    @Test func `bodies above the limits are refused before they are read completely`() async throws {
+    @Test func `bodies above the limits are refused`() async throws {
         try await EventsHTTP.with(batchLimit: 1000) { http async throws in
             let key = try await http.key()
             let long = String(repeating: "a", count: WireCoding.maximumBodySize + 1)
@@ -134,6 +137,19 @@ import TestSupport
             #expect(try await http.post(batch, type: ContentMode.batchContentType, key: key).status == 413)
             #expect(try http.received().isEmpty)
         }
+    }
+
+    @Test func `a body above its limit is not read to its end`() async throws {
+        let chunks = Mutex(0)
+        let endless = AsyncStream<ByteBuffer>(unfolding: {
+            chunks.withLock { $0 += 1 }
+            return ByteBuffer(repeating: UInt8(ascii: "a"), count: 1000)
+        })
+        let request = Request(
+            head: HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/v1/events"),
+            body: RequestBody(asyncSequence: endless))
+        let error = await #expect(throws: APIError.self) { try await request.bytes(upTo: 10_000) }
+        #expect(error?.status == .contentTooLarge && chunks.withLock(\.self) <= 12)
     }
 
     @Test func `a full budget of bodies refuses further requests, which may be repeated`() async throws {
@@ -153,6 +169,40 @@ import TestSupport
             #expect(refused.status == 503 && refused.headers[.retryAfter] == "1")
             #expect(try await first.value == 202)
             #expect(try await http.post(event("2"), key: key).status == 202)
+        }
+    }
+
+    @Test func `one app uses at most half of the budget, and another app the rest`() async throws {
+        let (gate, isHeld) = (Gate(), Mutex(0))
+        let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { messages in
+            isHeld.withLock { $0 += 1 }
+            await gate.pass()
+            return messages.map { _ in .confirmed }
+        }
+        let size = event("1").utf8.count
+        try await EventsHTTP.with(budget: 4 * size, send: send) { http async throws in
+            let (key, every) = (try await http.key(1), try await http.key(2, app: nil))
+            let held = (1...2).map { number in Task { try await http.post(event("\(number)"), key: key).status } }
+            try await eventually("two requests publish") { isHeld.withLock { $0 == 2 } }
+            // Also with another key for the same app.
+            #expect(try await http.post(event("3"), key: key).status == 503)
+            #expect(try await http.post(event("3"), key: every, ["Heliograph-App": "demo"]).status == 503)
+            let other = Task { try await http.post(event("4"), key: every, ["Heliograph-App": "other"]).status }
+            try await eventually("the other app publishes") { isHeld.withLock { $0 == 3 } }
+            gate.open()
+            for task in held + [other] { #expect(try await task.value == 202) }
+        }
+    }
+
+    @Test func `a request that waits for decisions uses no budget`() async throws {
+        let size = event("1").utf8.count
+        try await EventsHTTP.with(budget: size) { http async throws in
+            let key = try await http.key()
+            let waiting = Task { try await http.post(event("1"), key: key, uri: "/v1/events?wait=30s").status }
+            try await eventually("the first event") { try http.received().count == 1 }
+            try await eventually("the budget is free") { try await http.post(event("2"), key: key).status == 202 }
+            waiting.cancel()
+            _ = try? await waiting.value
         }
     }
 

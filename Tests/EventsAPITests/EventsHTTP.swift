@@ -33,14 +33,17 @@ struct EventsHTTP: Sendable {
 
     /// - Parameters:
     ///   - requests: the events per minute of a key; 0 for no limit.
+    ///   - uptime: the clock of the limits of callers.
     ///   - send: replaces the bus.
     static func with(
         requests: Int = 0, budget: Int = 1 << 30, batchLimit: Int = 1 << 20, deadline: Duration = .seconds(60),
+        settlingTime: Duration = DecisionWaiter.settlingTime,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         send: (@Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation])? = nil,
         _ body: @escaping @Sendable (EventsHTTP) async throws -> Void
     ) async throws {
         let bus = InMemoryBus(apps: [app, other])
-        let limit = RateLimiter<String>("key", perMinute: requests)
+        let limit = RateLimiter<String>("key", perMinute: requests, uptime: uptime)
         // The compiler crashes on `send ?? { … }` in the argument.
         let publish: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
         if let send {
@@ -48,6 +51,10 @@ struct EventsHTTP: Sendable {
         } else {
             publish = { messages throws(AMQPError) in try await bus.publish(messages) }
         }
+        let tokens = try BearerKeys()
+        defer { tokens.remove() }
+        let users = BearerAuthenticator(try await tokens.verifier(for: app), logger: .silent)
+        let publishers = BearerAuthenticator(try await tokens.verifier(for: app, of: .publisher), logger: .silent)
         try await TestDatabase.withDatabase { configuration in
             try await TestSchema.rules.make(in: configuration)
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
@@ -57,22 +64,46 @@ struct EventsHTTP: Sendable {
             ).with(database: configuration.database)
             try await TestDatabase.withPool(configuration) { owner in
                 try await TestDatabase.withPool(limited) { pool in
+                    let delivery = EventDelivery(
+                        publisher: EventPublisher(
+                            service: "events-api", deadline: deadline, logger: .silent, send: publish),
+                        waiter: DecisionWaiter(
+                            store: ExplanationStore(pool), settlingTime: settlingTime, logger: .silent))
                     let api = PublishingAPI(
                         callers: PublisherAuthenticator(
                             keys: APIKeyAuthenticator(
                                 APIKeyStore(pool, schema: "rules"), master: nil, limit: limit, logger: .silent),
-                            limit: limit, isConfigured: { [app, other].contains($0) }),
-                        delivery: EventDelivery(
-                            publisher: EventPublisher(
-                                service: "events-api", deadline: deadline,
-                                send: publish),
-                            waiter: DecisionWaiter(store: ExplanationStore(pool), logger: .silent)),
-                        budget: ByteBudget(budget), batchLimit: batchLimit)
+                            tokens: publishers, limit: limit, isConfigured: { [app, other].contains($0) }),
+                        delivery: delivery, budget: ByteBudget(budget), batchLimit: batchLimit,
+                        testPushes: TestPushRoutes(
+                            users: users, limits: TestPushLimits(uptime: uptime), delivery: delivery),
+                        isWebOrigin: { $0 == "https://portal.example" })
                     try await Application(router: api.router).test(.router) { client in
                         try await body(EventsHTTP(client: client, api: api, owner: owner, bus: bus))
                     }
                 }
             }
+        }
+    }
+
+    /// Runs `body` with an API whose API keys cannot be read.
+    static func withoutDatabase(_ body: @escaping @Sendable (EventsHTTP) async throws -> Void) async throws {
+        let nowhere = try PostgresConfiguration(
+            url: "postgresql://nobody@127.0.0.1:1/nothing", checkoutTimeout: .milliseconds(20), applicationName: "test")
+        try await with { http async throws in
+            let callers = http.api.callers
+            let keys = APIKeyAuthenticator(
+                APIKeyStore(PostgresPool(configuration: nowhere, logger: .silent), schema: "rules"), master: nil,
+                limit: callers.limit, logger: .silent)
+            let api = PublishingAPI(
+                callers: PublisherAuthenticator(
+                    keys: keys, tokens: callers.tokens, limit: callers.limit, isConfigured: callers.isConfigured),
+                delivery: http.api.delivery, budget: http.api.budget, batchLimit: http.api.batchLimit,
+                testPushes: http.api.testPushes)
+            try await Application(router: api.router).test(.router) { client in
+                try await body(EventsHTTP(client: client, api: api, owner: http.owner, bus: http.bus))
+            }
+            #expect(http.bus.published.isEmpty)
         }
     }
 
@@ -87,6 +118,13 @@ struct EventsHTTP: Sendable {
             key, name: "test", app: app, operations: operations,
             expiresAt: seconds.map { Date().addingTimeInterval($0) })
         return key.secret
+    }
+
+    /// A publisher's bearer token for ``app``, with `changes` to its claims.
+    static func token(
+        scope: JSONValue = "events:publish", _ changes: [String: JSONValue?] = [:]
+    ) async throws -> String {
+        try await BearerKeys.shared(changes.merging(["sub": "shop", "scope": scope]) { given, _ in given })
     }
 
     /// Posts to `/v1/events`, or to another address.

@@ -86,40 +86,33 @@ struct NotificationRoutesTests {
         }
     }
 
-    /// The statuses of requests, one for each documented status but 429, 500 and 503.
-    private static func statuses(_ http: EventsHTTP) async throws -> Set<Int> {
-        let key = try await http.key(1, for: [.sendNotifications])
-        let every = try await http.key(2, for: [.sendNotifications], app: nil)
-        return [
-            try await http.notify(body, key: key, uri: "?wait=0s").status, try await http.notify(body, key: key).status,
-            try await http.notify("{}", key: key).status, try await http.notify(body, key: nil).status,
-            try await http.notify(body, key: key, ["Heliograph-App": "other"]).status,
-            try await http.notify(body, key: every, ["Heliograph-App": "unknown"]).status,
-            try await http.notify(String(repeating: " ", count: WireCoding.maximumBodySize + 1), key: key).status,
-            try await http.notify(body, type: "text/plain", key: key).status,
-        ]
-    }
-
-    @Test func `every documented status occurs, and no other`() async throws {
-        let found = Mutex<Set<Int>>([])
+    @Test func `overrides that a sender would reject are refused at both addresses`() async throws {
         try await EventsHTTP.with { http async throws in
-            let statuses = try await Self.statuses(http)
-            found.withLock { $0.formUnion(statuses) }
-            let key = try await http.key(3, for: [.sendNotifications])
-            http.bus.answer(publishesTo: .events, with: [.nacked])
-            let unavailable = try await http.notify(Self.body, key: key).status
-            try await http.owner.execute("ALTER TABLE rules.api_key RENAME TO elsewhere")
-            let other = EventsOpenAPITests.anyKey
-            let failed = try await http.notify(Self.body, key: other).status
-            found.withLock { $0.formUnion([unavailable, failed]) }
+            let key = try await http.key(for: [.sendNotifications, .publishEvents])
+            let large = String(repeating: "a", count: 5000)
+            let refused: KeyValuePairs<String, String> = [
+                #"{"body": "B", "apns": {"headers": {"apns-push-type": "no-such-type"}}}"#: "content.apns",
+                #"{"body": "B", "apns": {"headers": {"apns-priority": "7"}}}"#: "content.apns",
+                #"{"body": "B", "apns": {"payload": {"note": "\#(large)"}}}"#: "content.apns",
+                #"{"body": "B", "fcm": {"message": {"no_such_field": 1}}}"#: "content.fcm",
+            ]
+            for (content, member) in refused {
+                let data = #"{"users": ["1"], "content": \#(content)}"#
+                let direct = try await http.notify(data, key: key)
+                let asEvent = try await http.post(event(type: DirectNotification.eventType, data: data), key: key)
+                for answer in [direct, asEvent] {
+                    #expect(
+                        answer.status == 400 && answer.body["detail"]?.string?.contains(member) == true,
+                        "\(content.prefix(80))")
+                }
+            }
+            #expect(try http.received().isEmpty)
+            let accepted = #"""
+                {"users": ["1"], "content": {"body": "B", "apns": {"headers": {"apns-priority": "5"},
+                    "payload": {"aps": {"relevance-score": 0.5}}}, "fcm": {"message": {"android": {"ttl": "60s"}}}}}
+                """#
+            #expect(try await http.notify(accepted, key: key).status == 202)
         }
-        try await EventsHTTP.with(requests: 1) { http async throws in
-            let key = try await http.key(for: [.sendNotifications])
-            _ = try await http.notify(Self.body, key: key)
-            let limited = try await http.notify(Self.body, key: key).status
-            found.withLock { _ = $0.insert(limited) }
-        }
-        #expect(found.withLock(\.self) == (try EventsOpenAPITests.operations()["POST /v1/notifications"]))
     }
 }
 

@@ -158,6 +158,8 @@ import TestSupport
                 bearer:
                   - { algorithm: HS256, key-file: ../key, app-claim: azp, app-value: ios, leeway: 60s }
                   - { algorithm: ES256, jwks-url: "https://a.example/keys", audience: push }
+                publishers:
+                  - { algorithm: HS256, key-file: ../key, audience: events }
                 web-origins: ["https://portal.example", "http://localhost:3000"]
             """)
         let before = try AppCatalog.load(path: "\(deployment)/apps.yaml")
@@ -168,6 +170,7 @@ import TestSupport
         #expect(after.ids.map(\.rawValue) == ["kept", "my-app"])
         #expect(after.apps.first?.bearer.map(\.appClaim) == before.apps.first?.bearer.map(\.appClaim))
         #expect(after.apps.first?.bearer.map(\.leeway) == before.apps.first?.bearer.map(\.leeway))
+        #expect(after.apps.first?.publishers.map(\.audience) == ["events"])
         #expect(after.apps.first?.webOrigins == ["https://portal.example", "http://localhost:3000"])
         guard case .key(let key)? = after.apps.last?.apns?.credential else { throw CommandError("no key") }
         #expect(key.keyFile.hasPrefix(copies ? "\(deployment)/app-credentials/my-app/" : "\(folder)/credentials/"))

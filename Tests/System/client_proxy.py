@@ -15,12 +15,13 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=u
 
 
 class Proxy:
-    """`/registry/…` and `/rules/…` lead to the services, `/token` returns `bearer`, other paths are files of `folder`."""
+    """`/registry/…`, `/rules/…` and `/events/…` lead to the services, `/token` returns `bearer`, other paths are files of `folder`."""
 
     def __init__(self, stack, folder: pathlib.Path = ROOT / "deploy" / "clients" / "web"):
         self.folder = folder
         self.bearer = ""
-        self.services = {"registry": stack.env["REGISTRY_URL"], "rules": stack.env["RULES_URL"]}
+        self.services = {"registry": stack.env["REGISTRY_URL"], "rules": stack.env["RULES_URL"],
+                         "events": stack.env["EVENTS_API_URL"]}
         self.lock = threading.Lock()
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.refusals = 0

@@ -54,7 +54,7 @@ class Phone:
     def __init__(self, command: list[str], stack, proxy: Proxy, user: str, state: pathlib.Path):
         environment = {
             "PATH": "/usr/bin:/bin", "HOME": str(state), "REGISTRY_URL": f"{proxy.url}/registry",
-            "RULES_URL": f"{proxy.url}/rules", "HELIOGRAPH_BEARER": stack.bearer(APP, user), "HELIOGRAPH_STATE": str(state)}
+            "RULES_URL": f"{proxy.url}/rules", "EVENTS_API_URL": f"{proxy.url}/events", "HELIOGRAPH_BEARER": stack.bearer(APP, user), "HELIOGRAPH_STATE": str(state)}
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.answers: queue.Queue[str] = queue.Queue()
@@ -133,6 +133,7 @@ def test_a_phone_registers_rotates_receives_reads_and_signs_out(stack, proxy, tm
     assert devices(stack, user) == {"aaaa": "active"}
     phone.do(f"token {second}", "registered")
     assert devices(stack, user)["bbbb"] == "active" and devices(stack, user)["aaaa"] != "active"
+    phone.do("test", "test wanted accepted")
     phone.stop()
 
     phone = Phone(command, stack, proxy, user, tmp_path)
@@ -237,6 +238,13 @@ def test_the_web_client_reads_events_at_every_border_of_parts(page):
     }}))""")
     events = [{"name": "message", "data": "a\nb"}, {"name": "item", "data": "\n é"}]
     assert found == [[events, "2", 3000]] * 5
+
+
+def test_the_web_client_sends_a_test_push(page):
+    push = page.ask("""import("./heliograph.js").then(async ({ Heliograph }) => new Heliograph({
+        url: "/rules", events: "/events", bearer: async () => (await fetch("/token")).text() }).sendTestPush(30))""")
+    # The user of the page has no device.
+    assert push["complete"] is True and push["devices"] == [] and push["reason"] == "no-device", push
 
 
 def test_the_web_client_repeats_transient_failures_and_reports_refusals(page, proxy):

@@ -8,6 +8,7 @@ import uuid
 import jsonschema_rs
 import pytest
 
+import asyncapi_shape
 from local_stack import eventually
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -42,6 +43,55 @@ def test_pushctl_writes_the_files_in_deploy(stack, tmp_path):
     subprocess.run([stack.product("pushctl"), "contracts", "asyncapi", "--folder", tmp_path], check=True, timeout=30)
     written = {file.relative_to(tmp_path): file.read_text() for file in tmp_path.rglob("*.json")}
     assert written == {file.relative_to(CONTRACTS): file.read_text() for file in CONTRACTS.rglob("*.json")}
+
+
+def bus() -> dict:
+    return json.loads((CONTRACTS / "asyncapi.json").read_text())
+
+
+ASYNCAPI = jsonschema_rs.Draft202012Validator(asyncapi_shape.DOCUMENT)
+
+
+def test_the_document_of_the_bus_is_asyncapi_3():
+    document = bus()
+    assert jsonschema_rs.meta.is_valid(asyncapi_shape.DOCUMENT)
+    assert [f"{list(error.instance_path)}: {error.message}" for error in ASYNCAPI.iter_errors(document)] == []
+    assert asyncapi_shape.broken_references(document) == []
+    assert len(document["channels"]) > 30 and len(document["operations"]) > 50
+    # Each payload is one of the schemas beside the document.
+    for name, message in document["components"]["messages"].items():
+        payload = message.get("payload", {})
+        if "schema" in payload:
+            assert (CONTRACTS / payload["schema"]["$ref"]).is_file(), name
+
+
+def first(members: dict) -> dict:
+    return next(iter(members.values()))
+
+
+@pytest.mark.parametrize("change", [
+    lambda d: d.update(asyncapi="2.6.0"), lambda d: d.pop("info"), lambda d: d["info"].pop("title"), lambda d: d.update(topics={}),
+    lambda d: first(d["servers"]).pop("host"), lambda d: first(d["channels"]).update(subscribe={}),
+    lambda d: first(d["channels"])["bindings"]["amqp"].update({"is": "topic"}),
+    lambda d: first(d["channels"])["bindings"]["amqp"].pop("queue"), lambda d: first(d["operations"]).update(action="publish"),
+    lambda d: first(d["operations"]).pop("channel"), lambda d: first(d["operations"]).update(channel="somewhere"),
+    lambda d: first(d["components"]["messages"]).update(payload=7),
+    lambda d: first(d["components"]["messages"])["correlationId"].update(location="id"),
+    lambda d: d["components"].update(queues={})], ids=range(14))
+def test_a_document_with_a_mistake_is_not_asyncapi_3(change):
+    document = bus()
+    change(document)
+    assert not ASYNCAPI.is_valid(document)
+
+
+def test_references_without_a_target_are_found():
+    document = bus()
+    operation = first(document["operations"])
+    other = next(c for c in document["channels"] if not operation["channel"]["$ref"].endswith("/" + c))
+    operation["messages"] = [{"$ref": f"#/channels/{other}/messages/" + next(iter(document["channels"][other]["messages"]))}]
+    assert len(asyncapi_shape.broken_references(document)) == 1
+    operation["channel"] = {"$ref": "#/channels/none"}
+    assert len(asyncapi_shape.broken_references(document)) == 2
 
 
 def catalog(stack, rules: pathlib.Path, form: str) -> str:

@@ -3,12 +3,14 @@
 import datetime
 import json
 import subprocess
+import time
 import urllib.error
 import urllib.request
 import uuid
 
 import pytest
 from local_stack import cloud_event, eventually
+from sentinels import all_is_handled
 
 APP = "family-portal"
 TYPE = "chat.message.created"
@@ -91,7 +93,8 @@ def test_an_event_has_the_same_decisions_over_amqp_and_in_the_three_modes(stack,
 
 def test_a_wait_answers_with_decision_and_outcome(stack, phones, key):
     reader = f"reader-{uuid.uuid4()}"
-    phones(APP, reader, uuid.uuid4().hex)
+    token = uuid.uuid4().hex
+    phones(APP, reader, token)
     id = f"wait-{uuid.uuid4()}"
     status, answer, _ = post(stack, key, cloud_event(TYPE, chat(reader), id), query="?wait=30s")
     assert status == 200 and answer["complete"], answer
@@ -99,10 +102,12 @@ def test_a_wait_answers_with_decision_and_outcome(stack, phones, key):
     assert notification["user"] == reader
     assert [d["answer"] for d in notification["decisions"]] == ["push"]
     assert [o["disposition"] for o in notification["outcomes"]] == ["accepted"]
-    # The same event again: it is not decided twice.
+    # The same event again: it is not decided twice, also after rules has handled the second one.
     status, again, _ = post(stack, key, cloud_event(TYPE, chat(reader), id), query="?wait=30s")
     assert status == 200 and again["events"][0]["notifications"] == [notification]
-    assert event_count(stack, id) == 1
+    all_is_handled(stack, APP)
+    assert event_count(stack, id) == 1 and len(decisions(stack, id)) == 1
+    assert len([r for r in stack.requests("apns") if r.get("token") == token]) == 1
 
 
 def test_an_idempotency_key_identifies_an_event_without_an_id(stack, key):
@@ -156,10 +161,68 @@ def test_a_foreign_app_and_a_bad_key_publish_nothing(stack, key):
     for bad in (None, "hgk_x", revoked, expired, stack.env["REGISTRY_OPERATOR_KEY"]):
         status, _, headers = post(stack, bad, body)
         assert status == 401 and headers["WWW-Authenticate"].startswith("Bearer"), bad
-    # The last event of the queue: none of the others is in front of it.
-    assert post(stack, everything, cloud_event(TYPE, chat(reader), f"last-{id}"), query=f"?app={APP}")[0] == 202
-    eventually(lambda: decisions(stack, f"last-{id}"), what="the last event")
+    # The queues of both apps are handled: none of the others was in front.
+    for app in (APP, "hide-and-seek"):
+        all_is_handled(stack, app)
     assert event_count(stack, id) == 0
+
+
+def token(stack, *options: str, app: str = APP) -> str:
+    return pushctl(stack, "token", "mint", "--app", app, "--apps", stack.env["HELIOGRAPH_APPS"], *options)
+
+
+def test_a_publishers_token_publishes_and_no_other_does(stack):
+    reader, run = f"reader-{uuid.uuid4()}", uuid.uuid4()
+    shop = ("--publisher", "shop", "--may", "events:publish")
+    status, answer, _ = post(
+        stack, token(stack, *shop, "--event-type", "chat."), cloud_event(TYPE, chat(reader), f"token-{run}"))
+    assert status == 202, answer
+    refused = {
+        token(stack, *shop, "--expires-in", "-60"): 401, token(stack, "--user", reader): 401,
+        token(stack, *shop, "--event-type", "order."): 403,
+        token(stack, "--publisher", "shop", "--may", "notifications:send"): 403}
+    for credential, expected in refused.items():
+        status, problem, headers = post(stack, credential, cloud_event(TYPE, chat(reader), f"refused-{run}"))
+        assert status == expected and "token" in problem["detail"], problem
+    foreign = post(stack, token(stack, *shop), cloud_event(TYPE, chat(reader), f"refused-{run}"), query="?app=hide-and-seek")
+    assert foreign[0] == 403
+    # A publisher's token is no user's, for no service.
+    headers = {"Authorization": f"Bearer {token(stack, *shop)}"}
+    for url in (f"{stack.env['REGISTRY_URL']}/v1/installations", f"{stack.env['RULES_URL']}/v1/preferences"):
+        assert stack.http("GET", url, headers=headers)[0] in (401, 403)
+    eventually(lambda: decisions(stack, f"token-{run}"), what="the decision")
+    all_is_handled(stack, APP)
+    assert event_count(stack, f"refused-{run}") == 0
+
+
+def send_test_push(stack, user: str) -> tuple[int, dict]:
+    return stack.http("POST", f"{stack.env['EVENTS_API_URL']}/v1/test-pushes?wait=30s", None,
+                      {"Authorization": f"Bearer {stack.bearer(APP, user)}"}, timeout=60)
+
+
+def test_a_test_push_answers_with_what_the_provider_said(stack, phones):
+    user, device = f"tested-{uuid.uuid4()}", uuid.uuid4().hex
+    phones(APP, user, device)
+    status, answer = send_test_push(stack, user)
+    assert status == 200 and answer["complete"] and answer["decision"] == "push", answer
+    assert [(d["provider"], d["result"]) for d in answer["devices"]] == [("apns", "accepted")]
+    [request] = [r for r in stack.requests("apns") if r.get("token") == device]
+    assert request["body"]["aps"]["alert"]["title"] == "Test push"
+    status, problem = send_test_push(stack, user)
+    assert status == 429, problem
+
+
+def test_a_test_push_to_a_dead_token_has_the_providers_reason(stack, phones):
+    user, device = f"dead-{uuid.uuid4()}", uuid.uuid4().hex
+    phones(APP, user, device)
+    script = {"provider": "apns", "token": device, "status": 410, "reason": "Unregistered",
+              "timestamp": int(time.time() * 1000) + 1000}
+    assert stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", script)[0] in (200, 201, 204)
+    status, answer = send_test_push(stack, user)
+    assert status == 200 and answer["complete"], answer
+    assert [(d["result"], d["reason"]) for d in answer["devices"]] == [("unregistered", "Unregistered")]
+    status, answer = send_test_push(stack, f"nobody-{user}")
+    assert status == 200 and answer["devices"] == [] and answer["reason"] == "no-device", answer
 
 
 def test_oversized_bodies_and_unknown_content_types_are_refused(stack, key):

@@ -61,6 +61,7 @@ def proxy(stack, caddy, tmp_path_factory):
         "HELIOGRAPH_TLS_HOST": "localhost", "HELIOGRAPH_TLS_PORT": str(port),
         "REGISTRY": stack.env["REGISTRY_URL"].removeprefix("http://"),
         "RULES": stack.env["RULES_URL"].removeprefix("http://"),
+        "EVENTS": stack.env["EVENTS_API_URL"].removeprefix("http://"),
     }
     configuration = ROOT / "deploy" / "compose" / "Caddyfile"
     with open(folder / "log", "w") as log:
@@ -90,6 +91,12 @@ def test_a_phone_registers_and_reads_its_preferences_over_https(stack, proxy):
     assert proxy.ask("GET", "/v1/preferences", bearer)[0] == 200
     assert proxy.ask("GET", "/v1/inbox", bearer)[0] == 200
     assert proxy.ask("GET", "/v1/topics", bearer)[0] == 200
+    status, answer = proxy.ask("POST", "/v1/test-pushes?wait=0s", bearer)
+    assert status == 200 and json.loads(answer)["devices"] == [], answer
+
+
+def test_no_path_for_publishers_passes_the_proxy(stack, proxy):
+    assert proxy.ask("POST", "/v1/events", stack.env["REGISTRY_OPERATOR_KEY"], {}) == (404, "")
 
 
 @pytest.mark.parametrize("path", ["/v1/operator/events/x", "/v1/operator/counts?app=x", "/metrics", "/health/ready"])

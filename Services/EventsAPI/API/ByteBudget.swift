@@ -1,39 +1,58 @@
 import HTTPAuth
 import HTTPTypes
 import Metrics
+import PushProtocol
 import Synchronization
 
-/// Limits the memory of the request bodies in progress.
+/// Limits the memory of the request bodies in progress, of all apps and of each.
+///
+/// One app may use half of the budget, so that its publishers cannot stop those of the others.
 final class ByteBudget: Sendable {
     /// The `Retry-After` of a refused request, in seconds.
     private static let retryAfter = 1
 
+    private struct Usage {
+        var total = 0
+        var byApp: [AppID: Int] = [:]
+    }
+
     private let limit: Int
-    private let used = Mutex(0)
+    private let used = Mutex(Usage())
 
     /// - Parameter limit: the maximum of all bodies together, in bytes.
     init(_ limit: Int) { self.limit = limit }
 
-    /// Runs `body` while `bytes` are reserved. A request larger than the whole budget runs alone.
+    /// Runs `body` while `bytes` are reserved for an app. A request that is larger than a limit runs while nothing else
+    /// counts against that limit.
     ///
-    /// | name | kind | counts |
-    /// |---|---|---|
-    /// | `heliograph_events_api_busy_total` | counter | requests refused for the bodies in progress |
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_events_api_busy_total` | counter | app | requests refused for the bodies in progress |
     ///
-    /// - Throws: 503 while the budget is used up.
-    func reserving<Result>(_ bytes: Int, _ body: () async throws -> Result) async throws -> Result {
+    /// - Throws: 503 while the budget or the app's share of it is used up.
+    func reserving<Result>(_ bytes: Int, for app: AppID, _ body: () async throws -> Result) async throws -> Result {
         let isReserved = used.withLock { used in
-            guard used == 0 || used + bytes <= limit else { return false }
-            used += bytes
+            let ofApp = used.byApp[app, default: 0]
+            guard used.total == 0 || used.total + bytes <= limit, ofApp == 0 || ofApp + bytes <= limit / 2 else {
+                return false
+            }
+            used.total += bytes
+            used.byApp[app] = ofApp + bytes
             return true
         }
         guard isReserved else {
-            Counter(label: "heliograph_events_api_busy_total").increment()
+            Counter(label: "heliograph_events_api_busy_total", dimensions: [("app", app.rawValue)]).increment()
             throw APIError(
                 status: .serviceUnavailable, message: "too many requests are in progress; try again",
                 retryAfter: Self.retryAfter)
         }
-        defer { used.withLock { $0 -= bytes } }
+        defer {
+            used.withLock { used in
+                used.total -= bytes
+                let left = used.byApp[app, default: 0] - bytes
+                used.byApp[app] = left > 0 ? left : nil
+            }
+        }
         return try await body()
     }
 }

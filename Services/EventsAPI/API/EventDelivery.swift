@@ -13,88 +13,104 @@ struct EventDelivery: Sendable {
     let publisher: EventPublisher
     let waiter: DecisionWaiter
 
-    /// Publishes one event.
+    /// Publishes the readable events of a request. Each event has its own result.
     ///
-    /// - Parameters:
-    ///   - mode: the label of the metric: the ``ContentMode``, or `notification`.
-    ///   - wait: how long to wait for the decisions about it; nil for not at all.
-    /// - Throws: the reason for which the broker did not take it.
-    func answer(_ event: IncomingEvent, _ mode: String, _ wait: Duration?) async throws -> Response {
-        let refusal = await publisher.publish([event])[0]
-        let receipts = [EventReceipt(event: event, refusal: refusal)]
-        count(receipts, of: event.event.app, mode)
-        if let refusal { throw refusal }
-        return await answer(receipts, wait)
-    }
-
-    /// Publishes the readable events of a batch. Each event has its own result.
-    func answer(
-        _ events: [Result<IncomingEvent, EventRefusal>], of app: AppID, _ wait: Duration?
-    ) async -> Response {
+    /// - Parameter mode: the label of the metric.
+    func publish(
+        _ events: [Result<IncomingEvent, EventRefusal>], of app: AppID, _ mode: String
+    ) async -> [EventReceipt] {
         var results = await publisher.publish(events.compactMap { try? $0.get() })[...]
         let receipts = events.map { event in
             switch event {
-            case .success(let event): EventReceipt(event: event, refusal: results.removeFirst())
+            case .success(let event):
+                EventReceipt(event: EventReceipt.Identity(event.event), refusal: results.removeFirst())
             case .failure(let refusal): EventReceipt(event: nil, refusal: refusal)
             }
         }
-        count(receipts, of: app, ContentMode.batch.rawValue)
-        return await answer(receipts, wait)
+        var counts: [String: Int] = [:]
+        for receipt in receipts { counts[receipt.result, default: 0] += 1 }
+        Self.count(counts, of: app, mode)
+        return receipts
     }
 
-    private func answer(_ receipts: [EventReceipt], _ wait: Duration?) async -> Response {
+    /// Answers a request whose events are published.
+    ///
+    /// - Parameters:
+    ///   - isBatch: whether each event has a result; otherwise a refused event is the answer.
+    ///   - wait: how long to wait for the decisions; nil for not at all.
+    ///   - showsReactions: whether the caller may know what users read and opened.
+    /// - Throws: the reason for which the only event is not accepted.
+    func answer(
+        _ receipts: [EventReceipt], isBatch: Bool, _ wait: Duration?, showsReactions: Bool
+    ) async throws -> Response {
+        if !isBatch, let refusal = receipts.first?.refusal { throw refusal }
         let accepted = receipts.filter(\.isAccepted).compactMap(\.event)
-        var explanations: [Explanation?]?
-        if let wait, !accepted.isEmpty {
-            explanations = await waiter.explanations(of: accepted.map(\.event), within: wait)
-        }
-        return Self.response(receipts, explanations)
+        var knowledge: DecisionWaiter.Knowledge?
+        if let wait, !accepted.isEmpty { knowledge = await waiter.knowledge(of: accepted, within: wait) }
+        return Self.response(receipts, knowledge, showsReactions: showsReactions)
     }
 
-    /// - Parameter explanations: the log's entries about the accepted events; nil without a wait.
-    private static func response(_ receipts: [EventReceipt], _ explanations: [Explanation?]?) -> Response {
-        var entries = (explanations ?? [])[...]
+    /// - Parameter knowledge: the log's entries about the accepted events; nil without a wait.
+    private static func response(
+        _ receipts: [EventReceipt], _ knowledge: DecisionWaiter.Knowledge?, showsReactions: Bool
+    ) -> Response {
+        var entries = (knowledge?.explanations ?? [])[...]
         let events = receipts.enumerated().map { index, receipt in
             var members = receipt.json(index: index) { Response.problemDocument(APIError($0)) }
             if receipt.isAccepted, !entries.isEmpty {
-                members.merge(decisions(entries.removeFirst())) { $1 }
+                members.merge(decisions(entries.removeFirst(), showsReactions: showsReactions)) { $1 }
             }
             return JSONValue.object(members)
         }
         var body: [String: JSONValue] = ["accepted": .int(Int64(receipts.accepted)), "events": .array(events)]
-        if let explanations { body["complete"] = .bool(explanations.allSatisfy { $0?.isComplete == true }) }
+        if let knowledge { body.merge(knowledge.json) { $1 } }
         let status = HTTPResponse.Status(code: receipts.status)
         if receipts.status >= 400 {
             let error = APIError(
                 EventRefusal(status: receipts.status, message: "no event is accepted; events has the reason of each"))
             return .problem(error, members: body)
         }
-        return .json(explanations == nil || receipts.status == 207 ? status : .ok, .object(body))
+        return .json(knowledge == nil || receipts.status == 207 ? status : .ok, .object(body))
     }
 
-    private static func decisions(_ entry: Explanation?) -> [String: JSONValue] {
+    private static func decisions(_ entry: Explanation?, showsReactions: Bool) -> [String: JSONValue] {
         guard let entry else { return ["decided": false, "notifications": []] }
         let json = entry.json
-        return [
-            "decided": true, "notifications": json["stories"] ?? [], "fan_outs": json["crowds"] ?? [],
-        ]
+        let notifications = (json["stories"]?.array ?? []).map { notification in
+            guard !showsReactions, case .object(var members) = notification else { return notification }
+            members["inbox"] = nil
+            members["receipts"] = nil
+            return JSONValue.object(members)
+        }
+        return ["decided": true, "notifications": .array(notifications), "fan_outs": json["crowds"] ?? []]
     }
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
     /// | `heliograph_events_api_events_total` | counter | app, mode, result | events: accepted, refused, unavailable |
-    private func count(_ receipts: [EventReceipt], of app: AppID, _ mode: String) {
-        var results: [String: Int] = [:]
-        for receipt in receipts {
-            let result = receipt.refusal.map { $0.status == 503 ? "unavailable" : "refused" } ?? "accepted"
-            results[result, default: 0] += 1
-        }
+    ///
+    /// A body that cannot be read counts as one event.
+    static func count(_ results: [String: Int], of app: AppID, _ mode: String) {
         for (result, number) in results {
             Counter(
                 label: "heliograph_events_api_events_total",
                 dimensions: [("app", app.rawValue), ("mode", mode), ("result", result)]
             ).increment(by: number)
         }
+    }
+}
+
+extension EventReceipt {
+    /// The label of the metric.
+    fileprivate var result: String { refusal.map { $0.status == 503 ? "unavailable" : "refused" } ?? "accepted" }
+}
+
+extension DecisionWaiter.Knowledge {
+    /// `complete`, and `incomplete` with the reason.
+    var json: [String: JSONValue] {
+        var members: [String: JSONValue] = ["complete": .bool(lack == nil)]
+        if let lack { members["incomplete"] = .string(lack.rawValue) }
+        return members
     }
 }
 

@@ -1,10 +1,15 @@
 import AMQP
 import FoundationEssentials
+import Logging
 import Messaging
 import PushProtocol
+import ServiceKit
+import Synchronization
 
 /// Publishes events as persistent and mandatory messages, and waits for the broker's confirms.
-struct EventPublisher: Sendable {
+final class EventPublisher: Sendable {
+    /// The least time between two log lines with the same problem.
+    static let quietTime = Duration.seconds(60)
     /// The number of messages that are published together.
     static let chunk = 500
 
@@ -14,6 +19,28 @@ struct EventPublisher: Sendable {
     let deadline: Duration
     /// Publishes messages and returns the broker's answers in the same order (``AMQPPublisher/publish(_:)``).
     let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
+    private let logger: Logger
+    /// The time of the last log line of each problem.
+    private let logged = Mutex<[Problem: ContinuousClock.Instant]>([:])
+
+    /// The reasons for which events are not accepted now.
+    private enum Problem: String {
+        case failed = "the publish failed"
+        case late = "the broker did not confirm in time"
+        case nacked = "a queue is full"
+        case unrouted = "no queue takes the event; run pushctl topology apply"
+        case tooLarge = "the broker's max_message_size is too small"
+    }
+
+    init(
+        service: String, deadline: Duration, logger: Logger,
+        send: @escaping @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
+    ) {
+        self.service = service
+        self.deadline = deadline
+        self.logger = logger
+        self.send = send
+    }
 
     /// Publishes events in order.
     ///
@@ -28,7 +55,10 @@ struct EventPublisher: Sendable {
         while results.count < events.count {
             let messages = events[results.count...].prefix(Self.chunk).map(message)
             guard let confirmations = await confirmations(of: messages, until: end) else { break }
-            results += confirmations.map(Self.refusal)
+            for confirmation in confirmations {
+                results.append(Self.refusal(confirmation))
+                if let problem = Self.problem(confirmation) { note(problem, "\(confirmation)") }
+            }
         }
         return results + Array(repeating: .unconfirmed, count: events.count - results.count)
     }
@@ -37,8 +67,10 @@ struct EventPublisher: Sendable {
         of messages: [AMQPMessage], until end: ContinuousClock.Instant
     ) async -> [AMQPConfirmation]? {
         let send = send
-        return await withTaskGroup(of: [AMQPConfirmation]?.self) { group in
-            group.addTask { try? await send(messages) }
+        return await withTaskGroup(of: Result<[AMQPConfirmation], AMQPError>?.self) { group in
+            group.addTask {
+                do throws(AMQPError) { return .success(try await send(messages)) } catch { return .failure(error) }
+            }
             group.addTask {
                 try? await Task.sleep(until: end, clock: .continuous)
                 return nil
@@ -46,7 +78,35 @@ struct EventPublisher: Sendable {
             let first = await group.next() ?? nil
             // Cancels the publish: messages that were not sent stay unsent.
             group.cancelAll()
-            return first
+            switch first {
+            case .success(let confirmations): return confirmations
+            case .failure(let error): note(.failed, "\(error)")
+            case nil: note(.late, "no confirm within \(deadline)")
+            }
+            return nil
+        }
+    }
+
+    /// Logs a problem, at most once in ``quietTime``. Publishers can cause it in any number.
+    private func note(_ problem: Problem, _ detail: String) {
+        let now = ContinuousClock.now
+        let isDue = logged.withLock { logged in
+            if let last = logged[problem], now - last < Self.quietTime { return false }
+            logged[problem] = now
+            return true
+        }
+        guard isDue else { return }
+        logger.warning(
+            "Events are not accepted, publishers get an error; further ones with this reason are only counted for a minute",
+            metadata: [LogKey.reason: "\(problem.rawValue)", LogKey.error: "\(detail)"])
+    }
+
+    private static func problem(_ confirmation: AMQPConfirmation) -> Problem? {
+        switch confirmation {
+        case .confirmed: nil
+        case .returned where confirmation.isPermanentRefusal: .tooLarge
+        case .nacked: .nacked
+        case .returned: .unrouted
         }
     }
 

@@ -6,27 +6,17 @@ import PushProtocol
 
 /// `POST /v1/notifications`: sends a notification that the caller words (``DirectNotification``).
 struct NotificationRoutes: Sendable {
-    let callers: PublisherAuthenticator
-    let delivery: EventDelivery
-    let budget: ByteBudget
+    let frame: PublishingFrame
 
     func add(to router: Router<BasicRequestContext>) {
-        router.post("v1/notifications") { request, context in
-            await Response.answeringPublisher(context) {
-                let caller = try await callers.publisher(request, to: .sendNotifications)
-                return try await answer(request, from: caller)
+        frame.add("v1/notifications", for: .sendNotifications, to: router) { request, caller in
+            try request.checkIsJSON()
+            let reader = NotificationReader(
+                app: caller.app, key: try request.idempotencyKey, traceparent: request.headers[.traceparent])
+            return PublishingFrame.Reading(mode: "notification", limit: WireCoding.maximumBodySize) {
+                body throws(EventRefusal) in
+                [.success(try reader.event(body, at: Date()))]
             }
-        }
-    }
-
-    private func answer(_ request: Request, from caller: Publisher) async throws -> Response {
-        let wait = try request.wait
-        let reader = NotificationReader(
-            app: caller.app, key: try request.idempotencyKey, traceparent: request.headers[.traceparent])
-        let limit = WireCoding.maximumBodySize
-        return try await budget.reserving(request.declaredLength(upTo: limit)) {
-            let event = try reader.event(try await request.json(upTo: limit), at: Date())
-            return try await delivery.answer(event, "notification", wait)
         }
     }
 }

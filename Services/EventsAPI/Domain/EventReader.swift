@@ -11,6 +11,8 @@ struct EventReader: Hashable, Sendable {
     var traceparent: String?
     /// Whether the caller may publish requests for notifications (``ReservedType/notificationRequest``).
     var mayRequestNotifications = false
+    /// The other types that the caller may publish; nil for every type.
+    var types: AllowedTypes?
 
     /// Reads a structured event.
     ///
@@ -24,9 +26,14 @@ struct EventReader: Hashable, Sendable {
             guard mayRequestNotifications else {
                 throw EventRefusal(
                     status: 403,
-                    message: "the API key does not allow notifications:send, which events of this type need")
+                    message: "the caller may not do notifications:send, which events of this type need")
             }
-            do { _ = try DirectNotification(event.data) } catch { throw EventRefusal(error) }
+            do { try ProviderCheck.check(try DirectNotification(event.data), of: app) } catch {
+                throw EventRefusal(error)
+            }
+        } else if types?.contains(event.type) == false {
+            throw EventRefusal(
+                status: 403, message: "the bearer token does not allow events of this type; see its event_types")
         }
         guard IncomingEvent.routingKey(of: event).utf8.count <= WireCoding.maximumShortString else {
             throw .invalid(

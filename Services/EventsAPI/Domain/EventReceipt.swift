@@ -1,9 +1,24 @@
 import PushProtocol
 
-/// The result of one event of a request.
-struct EventReceipt: Sendable {
+/// The result of one event of a request. Holds no body, so that a waiting request needs little memory.
+struct EventReceipt: Hashable, Sendable {
+    /// The identity of an event.
+    struct Identity: Hashable, Sendable {
+        var app: AppID
+        var source: String
+        var id: String
+        var type: String
+
+        init(_ event: DomainEvent) {
+            app = event.app
+            source = event.source
+            id = event.id
+            type = event.type
+        }
+    }
+
     /// The event; nil if it could not be read.
-    var event: IncomingEvent?
+    var event: Identity?
     /// The reason for which it is not accepted; nil after the broker's confirm.
     var refusal: EventRefusal?
 
@@ -16,7 +31,7 @@ struct EventReceipt: Sendable {
         var members: [String: JSONValue] = [
             "index": .int(Int64(index)), "status": .string(isAccepted ? "accepted" : "refused"),
         ]
-        if let event = event?.event {
+        if let event {
             members["source"] = .string(event.source)
             members["id"] = .string(event.id)
             members["type"] = .string(event.type)

@@ -19,7 +19,7 @@ struct NotificationReader: Sendable {
         var members = try Self.members(body)
         let id = members.removeValue(forKey: Self.id) ?? .null
         let data = JSONValue.object(members)
-        do { _ = try DirectNotification(data) } catch { throw Self.refusal(error) }
+        do { try ProviderCheck.check(try DirectNotification(data), of: app) } catch { throw Self.refusal(error) }
         let envelope: JSONValue = [
             "specversion": "1.0", "id": id == .null ? .string(try newID(data)) : id, "source": .string(Self.source),
             "type": .string(DirectNotification.eventType), "time": .string(RFC3339.string(from: time)), "data": data,

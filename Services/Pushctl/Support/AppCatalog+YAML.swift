@@ -14,6 +14,8 @@ extension AppCatalog {
             if let fcm = app.fcm { lines += fcm.yaml(folder) }
             if !app.bearer.isEmpty { lines.append("    bearer:") }
             for bearer in app.bearer { lines += bearer.yaml(folder) }
+            if !app.publishers.isEmpty { lines.append("    publishers:") }
+            for publisher in app.publishers { lines += publisher.yaml(folder, namesUser: false) }
             if !app.webOrigins.isEmpty {
                 lines.append("    web-origins: [\(app.webOrigins.sorted().map { quoted($0) }.joined(separator: ", "))]")
             }
@@ -54,7 +56,7 @@ extension FCMAppConfiguration {
 }
 
 extension BearerVerification {
-    fileprivate func yaml(_ folder: String) -> [String] {
+    fileprivate func yaml(_ folder: String, namesUser: Bool = true) -> [String] {
         var members: [(String, String?)] = [("algorithm", algorithm.rawValue)]
         switch keys {
         case .file(let file): members.append(("key-file", quoted(file, below: folder)))
@@ -62,7 +64,7 @@ extension BearerVerification {
         }
         members += [
             ("issuer", issuer.map { quoted($0) }), ("audience", audience.map { quoted($0) }),
-            ("user-claim", quoted(userClaim)), ("app-claim", appClaim.map { quoted($0.name) }),
+            ("user-claim", namesUser ? quoted(userClaim) : nil), ("app-claim", appClaim.map { quoted($0.name) }),
             ("app-value", appClaim.map { quoted($0.value) }), ("leeway", "\(leeway.components.seconds)s"),
         ]
         let given = members.compactMap { name, value in value.map { "\(name): \($0)" } }

@@ -121,18 +121,21 @@ struct AppFolderCheck {
 
     private mutating func checkBearer(of app: AppConfiguration) async -> Bool {
         let count = findings.count
-        let fromFiles = app.bearer.filter { if case .file = $0.keys { true } else { false } }
-        for verification in fromFiles {
+        func fromFiles(_ list: [BearerVerification]) -> [BearerVerification] {
+            list.filter { if case .file = $0.keys { true } else { false } }
+        }
+        let local = AppConfiguration(
+            id: app.id, bearer: fromFiles(app.bearer), publishers: fromFiles(app.publishers))
+        for verification in local.bearer + local.publishers {
             if case .file(let file) = verification.keys, verification.algorithm == .hs256 { checkMode(file) }
         }
-        do throws(ConfigurationError) {
-            _ = try await BearerVerifier(
-                AppCatalog([AppConfiguration(id: app.id, bearer: fromFiles)]),
-                logger: Logger(label: "check") { _ in
-                    SwiftLogNoOpLogHandler()
-                })
-        } catch {
-            for problem in error.problems { report("bearer", problem) }
+        for holder in TokenHolder.allCases {
+            do throws(ConfigurationError) {
+                _ = try await BearerVerifier(
+                    AppCatalog([local]), of: holder, logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() })
+            } catch {
+                for problem in error.problems { report(holder.member, problem) }
+            }
         }
         return findings.count == count && !app.bearer.isEmpty
     }

@@ -85,13 +85,17 @@ extension AppConfiguration {
             FCMAppConfiguration(
                 serviceAccountFile: try place($0.serviceAccountFile), messagesPerMinute: $0.messagesPerMinute)
         }
-        let bearer = try bearer.map { bearer in
-            guard case .file(let file) = bearer.keys else { return bearer }
-            return BearerVerification(
-                algorithm: bearer.algorithm, keyFile: try place(file), issuer: bearer.issuer,
-                audience: bearer.audience, userClaim: bearer.userClaim, appClaim: bearer.appClaim,
-                leeway: bearer.leeway)
-        }
-        return AppConfiguration(id: id, apns: apns, fcm: fcm, bearer: bearer, webOrigins: webOrigins)
+        return AppConfiguration(
+            id: id, apns: apns, fcm: fcm, bearer: try bearer.map { try $0.mappingFile(place) },
+            publishers: try publishers.map { try $0.mappingFile(place) }, webOrigins: webOrigins)
+    }
+}
+
+extension BearerVerification {
+    fileprivate func mappingFile(_ place: (String) throws -> String) rethrows -> BearerVerification {
+        guard case .file(let file) = keys else { return self }
+        return BearerVerification(
+            algorithm: algorithm, keyFile: try place(file), issuer: issuer, audience: audience, userClaim: userClaim,
+            appClaim: appClaim, leeway: leeway)
     }
 }

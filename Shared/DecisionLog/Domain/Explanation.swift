@@ -15,6 +15,15 @@ package struct Explanation: Hashable, Sendable {
     package var traces: [NotificationTrace]
     /// The last notification of this page if there are more; pass it as `after` for the next page.
     package var next: UUID?
+    /// Counts of all notifications. On the first page, if there are more.
+    package var totals: Totals?
+
+    /// Counts of an event's notifications.
+    package struct Totals: Hashable, Sendable {
+        /// Pushes to users without an outcome.
+        package var withoutOutcome: Int
+        package var outcomes: Int
+    }
 
     /// The progress of a fan-out to a large audience.
     package struct FanOut: Hashable, Sendable {

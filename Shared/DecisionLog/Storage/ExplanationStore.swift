@@ -19,6 +19,8 @@ package struct ExplanationStore: Sendable {
         package var event: String
         /// Limits the result to this app's events.
         package var app: AppID?
+        /// Limits the result to this source's event.
+        package var source: String?
         /// Limits the result to this user's notifications.
         package var user: String?
         /// The ``Explanation/next`` of the previous page.
@@ -27,10 +29,12 @@ package struct ExplanationStore: Sendable {
         package var limit: Int
 
         package init(
-            event: String, app: AppID? = nil, user: String? = nil, after: UUID? = nil, limit: Int = maximumPageSize
+            event: String, app: AppID? = nil, source: String? = nil, user: String? = nil, after: UUID? = nil,
+            limit: Int = maximumPageSize
         ) {
             self.event = event
             self.app = app
+            self.source = source
             self.user = user
             self.after = after
             self.limit = limit
@@ -54,7 +58,8 @@ package struct ExplanationStore: Sendable {
                     id: try row.decode(String.self, at: 3), type: try row.decode(String.self, at: 4),
                     arrivedAt: try row.decode(Date.self, at: 5), ruleSet: try row.decode(UUID.self, at: 6),
                     fanOuts: question.after == nil ? try await fanOuts(of: event) : [], traces: traces,
-                    next: isMore ? traces.last?.notification : nil))
+                    next: isMore ? traces.last?.notification : nil,
+                    totals: isMore && question.after == nil ? try await totals(of: event) : nil))
         }
         return explanations
     }
@@ -68,16 +73,18 @@ package struct ExplanationStore: Sendable {
 
     private static func events(_ question: ExplanationQuery) -> SQL {
         let ofApp: SQL = question.app.map { "AND event.app = \($0.rawValue)" } ?? ""
+        let ofSource: SQL = question.source.map { "AND event.source = \($0)" } ?? ""
         guard let after = question.after else {
             return """
                 SELECT key, app, source, id, type, arrived_at, rule_set FROM rules.event
-                WHERE id = \(question.event) \(ofApp) ORDER BY arrived_at DESC, key LIMIT \(maximumEvents)
+                WHERE id = \(question.event) \(ofApp) \(ofSource) ORDER BY arrived_at DESC, key LIMIT \(maximumEvents)
                 """
         }
         return """
             SELECT key, app, source, id, type, arrived_at, event.rule_set, user_id, rule
             FROM rules.decision JOIN rules.event ON event.key = decision.event
-            WHERE decision.notification = \(after) AND event.id = \(question.event) \(ofApp) LIMIT 1
+            WHERE decision.notification = \(after) AND event.id = \(question.event) \(ofApp) \(ofSource)
+            LIMIT 1
             """
     }
 
@@ -157,6 +164,28 @@ package struct ExplanationStore: Sendable {
             LEFT JOIN rules.member
                 ON member.app = event.app AND member.circle = ANY(crowd.circles) AND NOT member.has_left
         WHERE crowd.event = \(event) AND crowd.due_at IS NOT NULL GROUP BY crowd.event, crowd.rule ORDER BY crowd.rule
+        """
+    }
+
+    private func totals(of event: UUID) async throws(PostgresError) -> Explanation.Totals? {
+        guard let row = try await database.query(Self.totals(of: event)).first else { return nil }
+        return Explanation.Totals(withoutOutcome: try row.decode(at: 0), outcomes: try row.decode(at: 1))
+    }
+
+    /// Returns the query for counts of an event's last decisions.
+    private static func totals(of event: UUID) -> SQL {
+        """
+        SELECT count(*) FILTER (
+                WHERE outcomes.number = 0 AND last.answer LIKE 'push%'
+                    AND last.reason <> ALL(\(Explanation.reasonsWithoutOutcome))),
+            coalesce(sum(outcomes.number), 0)::int8
+        FROM (
+                SELECT DISTINCT ON (notification) notification, answer, reason FROM rules.decision
+                WHERE event = \(event) ORDER BY notification, step DESC
+            ) AS last
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS number FROM rules.outcome WHERE outcome.notification = last.notification
+            ) AS outcomes
         """
     }
 

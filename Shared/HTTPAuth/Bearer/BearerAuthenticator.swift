@@ -4,7 +4,7 @@ import PushProtocol
 import ServiceKit
 import Synchronization
 
-/// Authenticates users by their bearer tokens. Counts and logs the reasons of rejections; clients only get an
+/// Authenticates users or publishers by their bearer tokens. Counts and logs the reasons of rejections; clients only get an
 /// instruction.
 package final class BearerAuthenticator: Sendable {
     /// The least time between two log lines with the same reason.
@@ -36,29 +36,34 @@ package final class BearerAuthenticator: Sendable {
         self.logger = logger
     }
 
-    /// Returns the token's user.
+    /// Returns the token's holder.
     ///
     /// - Parameter token: the text after `Bearer`; nil without an `Authorization` header.
-    /// - Throws: an error for the response; 429 when the user exceeds the rate limit.
+    /// - Throws: an error for the response; 429 when the holder exceeds the rate limit.
     package func authenticate(_ token: String?) async throws(APIError) -> Caller {
+        try await verified(token).caller
+    }
+
+    /// Returns the token's holder and claims, as ``authenticate(_:)`` does.
+    package func verified(_ token: String?) async throws(APIError) -> VerifiedToken {
         let digest = RecentDigests.digest(token ?? "")
         if !accepted.contains(digest) { try refusals.check(true) }
-        let caller: Caller
+        let verified: VerifiedToken
         do throws(APIError) {
-            caller = try await self.caller(token)
+            verified = try await verify(token)
         } catch {
             if token != nil { refusals.spend(of: true) }
             throw error
         }
         accepted.insert(digest)
-        try limit.admit(caller)
-        return caller
+        try limit.admit(verified.caller)
+        return verified
     }
 
-    private func caller(_ token: String?) async throws(APIError) -> Caller {
+    private func verify(_ token: String?) async throws(APIError) -> VerifiedToken {
         do throws(BearerTokenError) {
             guard let token else { throw BearerTokenError(.missing) }
-            return try await verifier.verify(token)
+            return try await verifier.verified(token)
         } catch {
             note(error)
             throw error.answer

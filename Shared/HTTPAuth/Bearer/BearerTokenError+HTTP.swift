@@ -13,9 +13,14 @@ extension BearerTokenError {
             APIError(
                 status: .unauthorized, message: "the bearer token is not accepted; get a new one and send that",
                 challenge: #"Bearer error="invalid_token""#)
-        case .wrongApp, .noUser, .ambiguousApp:
+        case .wrongApp, .noUser, .publisherToken, .ambiguousApp:
             APIError(
                 status: .forbidden, message: "the bearer token does not speak for one user of one app here",
+                challenge: #"Bearer error="insufficient_scope""#)
+        case .noScope:
+            APIError(
+                status: .forbidden,
+                message: "the bearer token allows no publishing; its scope needs events:publish or notifications:send",
                 challenge: #"Bearer error="insufficient_scope""#)
         case .keysUnavailable:
             // Not 401: a client would sign its user out.

@@ -1,8 +1,9 @@
 package import PushProtocol
 
-/// The user of one app whom a bearer token identifies.
+/// The user or publisher of one app whom a bearer token identifies.
 package struct Caller: Hashable, Sendable {
     package var app: AppID
+    /// The user; for a publisher its name, the claim `sub`.
     package var user: UserID
 
     package init(app: AppID, user: UserID) {
@@ -27,6 +28,8 @@ package struct BearerTokenError: Error, Hashable, Sendable {
         case wrongAudience = "wrong-audience"
         case wrongApp = "wrong-app"
         case noUser = "no-user"
+        case publisherToken = "publisher-token"
+        case noScope = "no-scope"
         case ambiguousApp = "several-apps"
     }
 
@@ -58,7 +61,9 @@ extension BearerTokenError.Reason {
         case .wrongIssuer: "its iss is not the app's issuer"
         case .wrongAudience: "its aud does not contain the app's audience"
         case .wrongApp: "its claim app-claim does not have the app's value"
-        case .noUser: "its claim user-claim is missing, or not a user id"
+        case .noUser: "its claim user-claim (of a publisher: sub) is missing, or not a user id"
+        case .publisherToken: "its scope allows publishing; only publishers use it"
+        case .noScope: "its scope allows no publishing, or its event_types is not a list of texts"
         case .ambiguousApp: "it is valid for several apps that trust its key: give each an audience or app-claim"
         }
     }

@@ -5,7 +5,8 @@ package import ServiceKit
 import PushProtocol
 import Synchronization
 
-/// Verifies bearer tokens with the keys of all configured apps. The matching key and the claims decide the app.
+/// Verifies bearer tokens of one holder with the keys of all configured apps. The matching key and the claims decide the
+/// app.
 package final class BearerVerifier: Sendable {
     /// One app's requirements for the claims.
     private struct ClaimRules: Sendable {
@@ -19,6 +20,7 @@ package final class BearerVerifier: Sendable {
         var claimRules: [ClaimRules]
     }
 
+    private let holder: TokenHolder
     private let sources = Mutex<[KeySourceRules]>([])
     private let fetch: HTTPSFetch
     private let maximumLifetime: Duration
@@ -31,11 +33,12 @@ package final class BearerVerifier: Sendable {
 
     /// Reads all keys. An unusable file or an invalid URL stops the start; an unreachable URL does not.
     package init(
-        _ catalog: AppCatalog,
+        _ catalog: AppCatalog, of holder: TokenHolder = .user,
         fetch: HTTPSFetch = BearerVerifier.fetch(), maximumLifetime: Duration = defaultMaximumLifetime,
         now: @escaping @Sendable () -> Date = { Date() },
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) async throws(ConfigurationError) {
+        self.holder = holder
         self.fetch = fetch
         self.maximumLifetime = maximumLifetime
         self.now = now
@@ -44,11 +47,12 @@ package final class BearerVerifier: Sendable {
         for app in catalog.apps { try await add(app) }
     }
 
-    /// Reads the keys of an app and verifies its tokens from now on. Throws for an unusable file or an invalid URL, and
-    /// then adds nothing; an unreachable URL is retried. Calls must not overlap.
+    /// Reads the keys of an app and verifies its tokens from now on; does nothing for an app that was added. Throws for an
+    /// unusable file or an invalid URL, and then adds nothing; an unreachable URL is retried. Calls must not overlap.
     package func add(_ app: AppConfiguration) async throws(ConfigurationError) {
         var sources = sources.withLock { $0 }
-        for verification in app.bearer {
+        guard !sources.contains(where: { $0.claimRules.contains { $0.app == app.id } }) else { return }
+        for verification in holder.verifications(of: app) {
             let rules = ClaimRules(app: app.id, verification: verification)
             let known = sources.firstIndex {
                 $0.keyCache.source == verification.keys && $0.keyCache.algorithm == verification.algorithm
@@ -61,7 +65,7 @@ package final class BearerVerifier: Sendable {
                 verification.algorithm, from: verification.keys, fetch: fetch, uptime: uptime, logger: logger)
             await keyCache.refresh()
             if let lastError = await keyCache.lastError, !verification.keys.isTransient(lastError) {
-                throw ConfigurationError("apps.\(app.id).bearer: \(verification.keys.name): \(lastError)")
+                throw ConfigurationError("apps.\(app.id).\(holder.member): \(verification.keys.name): \(lastError)")
             }
             sources.append(KeySourceRules(keyCache: keyCache, claimRules: [rules]))
         }
@@ -79,8 +83,11 @@ package final class BearerVerifier: Sendable {
     /// The key caches of all sources.
     package var keyCaches: [KeyCache] { sources.withLock { $0.map(\.keyCache) } }
 
-    /// Verifies a token and returns its user. If several apps reject it, throws the most specific reason.
-    package func verify(_ text: String) async throws(BearerTokenError) -> Caller {
+    /// Verifies a token and returns its holder. If several apps reject it, throws the most specific reason.
+    package func verify(_ text: String) async throws(BearerTokenError) -> Caller { try await verified(text).caller }
+
+    /// Verifies a token and returns its holder and claims.
+    package func verified(_ text: String) async throws(BearerTokenError) -> VerifiedToken {
         let token = try SignedToken(text)
         var signers: [KeySourceRules] = []
         var lacking: [KeySourceRules] = []
@@ -105,16 +112,19 @@ package final class BearerVerifier: Sendable {
         throw BearerTokenError(.untrusted)
     }
 
-    private func caller(_ token: SignedToken, _ signers: [KeySourceRules]) throws(BearerTokenError) -> Caller {
+    private func caller(
+        _ token: SignedToken, _ signers: [KeySourceRules]
+    ) throws(BearerTokenError) -> VerifiedToken {
         let claims = try token.claims()
         let now = now()
         var callers: [Caller] = []
         var refusals: [BearerTokenError] = []
         for rules in signers.flatMap(\.claimRules) {
             do throws(BearerTokenError) {
-                callers.append(
-                    try rules.verification.caller(
-                        of: rules.app, from: claims, now: now, maximumLifetime: maximumLifetime))
+                let caller = try rules.verification.caller(
+                    of: rules.app, from: claims, now: now, maximumLifetime: maximumLifetime)
+                try holder.check(claims, of: rules.app)
+                callers.append(caller)
             } catch {
                 refusals.append(error)
             }
@@ -124,7 +134,7 @@ package final class BearerVerifier: Sendable {
         }
         // An incomplete configuration must not let a token act for two apps.
         guard callers.allSatisfy({ $0 == caller }) else { throw BearerTokenError(.ambiguousApp) }
-        return caller
+        return VerifiedToken(caller: caller, claims: claims)
     }
 }
 

@@ -4,10 +4,10 @@ import ServiceLifecycle
 /// Refreshes the bearer keys of all sources when they are old, and retries failed sources. Runs until graceful
 /// shutdown.
 package struct KeyRefresher: Service {
-    private let verifier: BearerVerifier
+    private let verifiers: [BearerVerifier]
 
-    /// - Parameter verifier: its key caches are refreshed, also those of apps that are added later.
-    package init(_ verifier: BearerVerifier) { self.verifier = verifier }
+    /// - Parameter verifiers: their key caches are refreshed, also those of apps that are added later.
+    package init(_ verifiers: BearerVerifier...) { self.verifiers = verifiers }
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -19,7 +19,7 @@ package struct KeyRefresher: Service {
     /// |---|---|---|---|
     /// | `heliograph_http_bearer_sources_away` | gauge | | files and URLs whose last refresh failed |
     func refresh() async {
-        let keyCaches = verifier.keyCaches
+        let keyCaches = verifiers.flatMap(\.keyCaches)
         await withTaskGroup(of: Void.self) { group in
             for keyCache in keyCaches { group.addTask { await keyCache.refreshIfDue() } }
         }

@@ -14,7 +14,7 @@ extension Request {
     /// Rejects a `Content-Type` other than JSON. A body without one is accepted.
     ///
     /// - Parameter other: another media type accepted as JSON.
-    private func checkIsJSON(or other: String? = nil) throws(APIError) {
+    package func checkIsJSON(or other: String? = nil) throws(APIError) {
         guard let type = headers[.contentType] else { return }
         let media = type.prefix { $0 != ";" }.trimmingSuffix(while: \.isWhitespace)
         guard media.lowercased() == "application/json" || media.lowercased() == other else {

@@ -74,4 +74,17 @@ package struct DirectNotification: Hashable, Sendable {
     package func expiry(arrivedAt arrival: Timestamp) -> Timestamp? {
         expires.map(Timestamp.init) ?? ttl.map { (at.map(Timestamp.init) ?? arrival) + $0 }
     }
+
+    /// The lifetime of a test push.
+    package static let testLifetime = Duration.seconds(300)
+
+    /// A harmless push that shows whether pushes reach a user's devices. It is not in the inbox. Without a text, users'
+    /// settings do not apply.
+    package static func test(to user: UserID, isSilent: Bool = false) -> DirectNotification {
+        let content =
+            isSilent
+            ? Content(data: ["heliograph_test": true], silent: true)
+            : Content(title: "Test push", body: "Pushes reach this device.", data: ["heliograph_test": true])
+        return DirectNotification(to: .users([user]), content: content, ttl: testLifetime, isPushOnly: true)
+    }
 }

@@ -28,11 +28,14 @@ extension YAMLReader {
     fileprivate mutating func app(_ id: AppID, _ entry: LocatedNode) -> AppConfiguration {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
-        let members = members(of: entry, known: ["apns", "fcm", "bearer", "web-origins"], required: [])
+        let members = members(of: entry, known: ["apns", "fcm", "bearer", "publishers", "web-origins"], required: [])
         return AppConfiguration(
             id: id,
             apns: members["apns"].flatMap { apns($0) }, fcm: members["fcm"].flatMap { fcm($0) },
             bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) },
+            publishers: (members["publishers"].map { elements(of: $0) } ?? []).compactMap {
+                bearer($0, of: id, namesUser: false)
+            },
             webOrigins: Set((members["web-origins"].map { elements(of: $0) } ?? []).compactMap { webOrigin($0) }))
     }
 

@@ -25,6 +25,9 @@ import FoundationEssentials
 ///             app-claim: azp                            # the claim with the app's name
 ///             app-value: family-portal-ios              # the claim's value; the app's id when absent
 ///             leeway: 30s
+///         publishers:                                   # the signers of publishers' tokens for events-api
+///           - algorithm: ES256                          # the same members as bearer, without user-claim
+///             key-file: family-portal-backend.pub.pem
 ///         web-origins: [https://portal.example]         # pages that may call the HTTP APIs (CORS)
 ///
 /// Parsing is strict: an unknown, missing, repeated or mistyped key is an error with its line, and so is an unreadable
@@ -51,9 +54,11 @@ package struct AppCatalog: Hashable, Sendable {
         package static let apns = Files(rawValue: 1 << 0)
         /// Service accounts.
         package static let fcm = Files(rawValue: 1 << 1)
-        /// Verification keys of bearer tokens.
+        /// Verification keys of users' bearer tokens.
         package static let bearer = Files(rawValue: 1 << 2)
-        package static let all: Files = [.apns, .fcm, .bearer]
+        /// Verification keys of publishers' bearer tokens.
+        package static let publishers = Files(rawValue: 1 << 3)
+        package static let all: Files = [.apns, .fcm, .bearer, .publishers]
     }
 
     /// The maximum file size in bytes, enough for several thousand apps.

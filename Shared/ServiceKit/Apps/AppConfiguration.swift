@@ -1,24 +1,27 @@
 package import PushProtocol
 
-/// One app: its provider credentials and the keys of its users' bearer tokens. For an app without credentials, senders
+/// One app: its provider credentials and the keys of bearer tokens. For an app without credentials, senders
 /// report the outcome `skipped`; everything else works.
 package struct AppConfiguration: Hashable, Sendable {
     package let id: AppID
     package let apns: APNsAppConfiguration?
     package let fcm: FCMAppConfiguration?
-    /// The trusted keys of bearer tokens; empty disables registration over HTTP.
+    /// The trusted keys of users' bearer tokens; empty disables registration over HTTP.
     package let bearer: [BearerVerification]
+    /// The trusted keys of publishers' bearer tokens; empty if publishers use API keys only.
+    package let publishers: [BearerVerification]
     /// The origins of the app's web clients, such as `https://portal.example` (RFC 6454 §6.2).
     package let webOrigins: Set<String>
 
     package init(
         id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
-        bearer: [BearerVerification] = [], webOrigins: Set<String> = []
+        bearer: [BearerVerification] = [], publishers: [BearerVerification] = [], webOrigins: Set<String> = []
     ) {
         self.id = id
         self.apns = apns
         self.fcm = fcm
         self.bearer = bearer
+        self.publishers = publishers
         self.webOrigins = webOrigins
     }
 }

@@ -2,15 +2,15 @@ import PushProtocol
 import Yams
 
 extension YAMLReader {
-    mutating func bearer(_ entry: LocatedNode, of app: AppID) -> BearerVerification? {
+    /// - Parameter namesUser: whether the tokens name a user, in a claim that the entry may choose.
+    mutating func bearer(_ entry: LocatedNode, of app: AppID, namesUser: Bool = true) -> BearerVerification? {
         let members = members(
             of: entry,
             known: [
-                "algorithm", "key-file", "jwks-url", "issuer", "audience", "user-claim", "app-claim", "app-value",
-                "leeway",
-            ], required: ["algorithm"])
+                "algorithm", "key-file", "jwks-url", "issuer", "audience", "app-claim", "app-value", "leeway",
+            ] + (namesUser ? ["user-claim"] : []), required: ["algorithm"])
         let algorithm = choice(members["algorithm"], of: BearerVerification.Algorithm.allCases)
-        let keys = keys(entry, members)
+        let keys = keys(entry, members, for: namesUser ? .bearer : .publishers)
         if algorithm == .hs256, let url = members["jwks-url"] {
             report(url, "HS256 needs a key-file: a shared secret must not be published")
         }
@@ -34,10 +34,10 @@ extension YAMLReader {
     }
 
     private mutating func keys(
-        _ entry: LocatedNode, _ members: [String: LocatedNode]
+        _ entry: LocatedNode, _ members: [String: LocatedNode], for kind: AppCatalog.Files
     ) -> BearerVerification.KeySource? {
         switch (members["key-file"], members["jwks-url"]) {
-        case (let file?, nil): return self.file(file, for: .bearer).map(BearerVerification.KeySource.file)
+        case (let file?, nil): return self.file(file, for: kind).map(BearerVerification.KeySource.file)
         case (nil, let url?): return httpURL(url).map(BearerVerification.KeySource.url)
         case (_?, let url?): report(url, "is set together with a key-file: set only one of them")
         case (nil, nil):

@@ -231,6 +231,7 @@ import TestSupport
                 apns: { topic: com.example, key-id: ABCDE12345, team-id: FGHIJ67890, key-file: no.p8 }
                 fcm: { service-account-file: no.json }
                 bearer: [{ algorithm: ES256, key-file: no.pub }]
+                publishers: [{ algorithm: ES256, key-file: no.backend }]
             """)
         func missing(_ files: AppCatalog.Files) -> [String] {
             do {
@@ -243,10 +244,11 @@ import TestSupport
         }
         #expect(missing([]) == [])
         #expect(missing(.bearer) == ["no.pub"])
+        #expect(missing(.publishers) == ["no.backend"])
         #expect(missing(.fcm) == ["no.json"])
         // Only the first of the missing pair is reported.
         #expect(Set(missing(.apns)) == ["no.pem", "no.p8"])
-        #expect(missing(.all).count == 4)
+        #expect(missing(.all).count == 5)
         let portal = try #require(try AppCatalog.load(path: path, using: []).apps.last)
         #expect(portal.fcm?.serviceAccountFile == folder.path + "/no.json")
     }
@@ -295,6 +297,34 @@ import TestSupport
                     "apps.yaml:8: apps.a.bearer[4].jwks-url: “id.example” is not an https URL",
                     "apps.yaml:9: apps.a.bearer[5].app-value: has no app-claim: name the claim to compare it with",
                 ])
+    }
+
+    @Test func `publishers have keys of their own, whose tokens name no user`() throws {
+        let path = try folder.write(
+            "apps.yaml",
+            """
+            apps:
+              portal:
+                publishers:
+                  - { algorithm: HS256, key-file: portal.pem, issuer: portal, audience: events, leeway: 5s }
+            """)
+        let portal = try AppCatalog.load(path: path).apps[0]
+        #expect(portal.bearer.isEmpty)
+        #expect(
+            portal.publishers == [
+                BearerVerification(
+                    algorithm: .hs256, keyFile: "\(folder.path)/portal.pem", issuer: "portal", audience: "events",
+                    leeway: .seconds(5))
+            ])
+        #expect(
+            try problems(
+                """
+                apps:
+                  a:
+                    publishers:
+                      - { algorithm: HS256, key-file: portal.pem, user-claim: uid }
+                """
+            ).first?.hasPrefix("apps.yaml:4: apps.a.publishers[0]") == true)
     }
 
     @Test func `a repeated app is rejected`() throws {

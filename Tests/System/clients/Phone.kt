@@ -55,6 +55,9 @@ private fun answer(client: Heliograph, command: String, argument: String): Strin
         .let { "muted ${it.getBoolean("muted")}" }
     "type" -> client.setType(argument, false).getJSONObject("types").getJSONObject(argument)
         .let { "type " + if (it.getBoolean("on")) "on" else "off" }
+    "test" -> client.sendTestPush(30).let { push ->
+        "test ${push.reason ?: ""} ${push.devices.map { it.result }.sorted().joinToString(" ")}"
+    }
     "listen" -> { client.listen(listener); null }
     else -> "error unknown command"
 }
@@ -63,7 +66,7 @@ fun main() {
     val environment = System.getenv()
     val client = Heliograph(
         environment.getValue("REGISTRY_URL"), environment.getValue("RULES_URL"),
-        FolderStore(File(environment.getValue("HELIOGRAPH_STATE"))), JVMHttp()
+        FolderStore(File(environment.getValue("HELIOGRAPH_STATE"))), JVMHttp(), environment["EVENTS_API_URL"]
     ) { environment.getValue("HELIOGRAPH_BEARER") }
     while (true) {
         val words = (readLine() ?: break).split(" ", limit = 2)

@@ -5,7 +5,8 @@ package import PushProtocol
 package import ServiceKit
 internal import Logging
 
-/// Two apps that accept bearer tokens: `shared` with an HS256 secret, `signed` with an ES256 key, in separate files.
+/// Two apps that accept bearer tokens: `shared` with an HS256 secret, `signed` with an ES256 key, in separate files. The
+/// publishers of `shared` use the same secret, issuer and audience as its users.
 package struct BearerKeys: Sendable {
     /// The time of verification.
     package static let now = Date(timeIntervalSince1970: 1_767_225_600)
@@ -30,11 +31,7 @@ package struct BearerKeys: Sendable {
         AppCatalog([
             AppConfiguration(
                 id: app,
-                bearer: [
-                    BearerVerification(
-                        algorithm: .hs256, keyFile: folder.appending(path: "secret").path, issuer: "issuer",
-                        audience: "push")
-                ]),
+                bearer: [secretVerification], publishers: [secretVerification]),
             AppConfiguration(
                 id: AppID(rawValue: "signed")!,
                 bearer: [
@@ -44,11 +41,18 @@ package struct BearerKeys: Sendable {
         ])
     }
 
+    private var secretVerification: BearerVerification {
+        BearerVerification(
+            algorithm: .hs256, keyFile: folder.appending(path: "secret").path, issuer: "issuer", audience: "push")
+    }
+
     /// A verifier at ``now``.
     ///
     /// - Parameter app: The app of the secret.
-    package func verifier(for app: AppID = AppID(rawValue: "shared")!) async throws -> BearerVerifier {
-        try await BearerVerifier(catalog(of: app), now: { BearerKeys.now }, logger: .silent)
+    package func verifier(
+        for app: AppID = AppID(rawValue: "shared")!, of holder: TokenHolder = .user
+    ) async throws -> BearerVerifier {
+        try await BearerVerifier(catalog(of: app), of: holder, now: { BearerKeys.now }, logger: .silent)
     }
 
     private static let good: [String: JSONValue] = [

@@ -49,6 +49,7 @@ import org.json.JSONObject
  * @param registry the address of token-registry, such as `https://push.example.com/registry`
  * @param rules the address of rules
  * @param store keeps the installation id, the tokens and unsent receipts across restarts
+ * @param events the address of events-api, for [sendTestPush]; null if the app has none
  * @param bearer returns the signed-in user's token. Its argument is true after the server has refused the last one; it
  *   then fetches a new token
  */
@@ -57,6 +58,7 @@ class Heliograph(
     private val rules: String,
     private val store: HeliographStore,
     private val http: HeliographHttp = HeliographHttp(),
+    private val events: String? = null,
     private val bearer: (isRefused: Boolean) -> String
 ) {
     /** The time in milliseconds after which an unchanged registration is sent again, to refresh its last-seen time. */
@@ -284,6 +286,20 @@ class Heliograph(
     fun unmute(name: String): JSONObject =
         changePreferences(JSONObject().put("mutes", JSONObject().put(name, JSONObject.NULL)))
 
+    // Test push
+
+    /**
+     * Sends a test push to the user's own devices, and returns the providers' answers. For a screen “Is it working?”.
+     *
+     * A user may send one in 30 s, and five in an hour; another throws [HeliographUnavailable] with status 429.
+     *
+     * @param wait the longest wait for the answers, from 0 to 30 s
+     */
+    fun sendTestPush(wait: Int = 10): TestPush {
+        val address = checkNotNull(events) { "the client has no address of events-api" }
+        return TestPush(JSONObject(call("POST", "$address/v1/test-pushes?wait=${wait}s", timeout = 60_000)))
+    }
+
     // Live stream
 
     /**
@@ -399,9 +415,9 @@ class Heliograph(
     }
 
     /** Sends one request and returns the body of a successful response. */
-    private fun call(method: String, url: String, body: JSONObject? = null): String {
+    private fun call(method: String, url: String, body: JSONObject? = null, timeout: Int = 30_000): String {
         try {
-            val connection = open(method, url, body, emptyMap(), 30_000)
+            val connection = open(method, url, body, emptyMap(), timeout)
             try {
                 check(connection)
                 return connection.inputStream.text()
@@ -551,6 +567,31 @@ class InboxItem(json: JSONObject) {
     val category: String? = json.text("category")
     val thread: String? = json.text("thread")
     val data: JSONObject = json.optJSONObject("data") ?: JSONObject()
+}
+
+/**
+ * What became of a test push. [decision] is `push` if it was sent; [reason] says why, such as `wanted`, `channel-off` or
+ * `no-device`. [complete] tells whether all answers are here.
+ */
+class TestPush(json: JSONObject) {
+    val decision: String? = json.text("decision")
+    val reason: String? = json.text("reason")
+    val devices: List<Device> = json.getJSONArray("devices").objects().map { Device(it) }
+    val complete: Boolean = json.getBoolean("complete")
+
+    /** Whether a provider accepted the push for a device of the user. */
+    val isAccepted: Boolean get() = devices.any { it.result == "accepted" }
+
+    /**
+     * A provider's answer for one device. [result] is `accepted` or the kind of failure, such as `unregistered` for a token
+     * that is no longer valid; [reason] is the provider's.
+     */
+    class Device(json: JSONObject) {
+        val device: String = json.getString("device")
+        val provider: String = json.getString("provider")
+        val result: String = json.getString("result")
+        val reason: String? = json.text("reason")
+    }
 }
 
 private fun JSONObject.text(name: String): String? = if (isNull(name)) null else optString(name)

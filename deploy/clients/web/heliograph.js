@@ -10,6 +10,7 @@
  */
 export class Heliograph {
   #url;
+  #events;
   #bearer;
   #fetch;
   #renewal = null;
@@ -19,13 +20,15 @@ export class Heliograph {
    * @param {object} options
    * @param {string} options.url the address of rules: on the origin of the page, or with its origin in `web-origins`
    *   of the app
+   * @param {string} [options.events] the address of events-api, for `sendTestPush`
    * @param {(isRefused: boolean) => string | Promise<string>} options.bearer returns the user's token. The argument is
    *   true after the server has refused the last one; the function then fetches a new token
    * @param {string} [options.device] an id of this browser, for presence; kept in the local storage if absent
    * @param {typeof fetch} [options.fetch]
    */
-  constructor({ url, bearer, device = storedDevice(), fetch = globalThis.fetch.bind(globalThis) }) {
+  constructor({ url, events, bearer, device = storedDevice(), fetch = globalThis.fetch.bind(globalThis) }) {
     this.#url = url.replace(/\/+$/, "");
+    this.#events = events?.replace(/\/+$/, "");
     this.#bearer = bearer;
     this.#fetch = fetch;
     this.device = device;
@@ -114,10 +117,23 @@ export class Heliograph {
   /** Sends a report after its predecessor, so that the server gets them in order. */
   #presence(method, body, attempts) {
     const path = `/v1/presence/${encodeURIComponent(this.device)}`;
-    const send = () => this.#call(method, path, body, attempts);
+    const send = () => this.#call(method, path, body, { attempts });
     const sent = this.#lastPresence.then(send, send);
     this.#lastPresence = sent.catch(() => {});
     return sent;
+  }
+
+  // Test push
+
+  /**
+   * Sends a test push to the user's own devices, for a screen “Is it working?”. Returns `{decision, reason, devices,
+   * complete}`; each device has `provider`, `result` (`accepted`, or the kind of failure) and `reason`. A user may send one
+   * in 30 s, and five in an hour; another throws an error with the status 429.
+   * @param {number} [wait] the longest wait for the answers, from 0 to 30 s
+   */
+  sendTestPush(wait = 10) {
+    if (this.#events === undefined) throw new Error("the client has no address of events-api");
+    return this.#call("POST", `/v1/test-pushes?wait=${wait}s`, undefined, { attempts: 1, url: this.#events, time: 60_000 });
   }
 
   // Live stream
@@ -175,10 +191,10 @@ export class Heliograph {
 
   // Requests
 
-  async #call(method, path, body, attempts = 3) {
+  async #call(method, path, body, { attempts = 3, url = this.#url, time = 30_000 } = {}) {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const options = { signal: AbortSignal.timeout(30_000) };
+        const options = { url, signal: AbortSignal.timeout(time) };
         if (body !== undefined) {
           options.headers = { "Content-Type": "application/json" };
           options.body = JSON.stringify(body);
@@ -195,12 +211,12 @@ export class Heliograph {
   }
 
   /** Sends a request, and once more with a new bearer token after 401. Follows no redirect. */
-  async #open(method, path, options) {
+  async #open(method, path, { url = this.#url, ...options }) {
     for (const isRefused of [false, true]) {
       const headers = { ...options.headers, Authorization: `Bearer ${await this.#bearer(isRefused)}` };
       let response;
       try {
-        response = await this.#fetch(this.#url + path, {
+        response = await this.#fetch(url + path, {
           ...options, method, headers, redirect: "error", cache: "no-store", credentials: "omit",
         });
       } catch (error) {

@@ -15,7 +15,7 @@ prepare_credentials() {
       client_email: "heliograph@heliograph-demo.iam.example", token_uri: "https://oauth2.googleapis.com/token"
     }' >"$keys/service-account.json")
   fi
-  (umask 077 && secret bearer >"$keys/bearer.secret")
+  (umask 077 && secret bearer >"$keys/bearer.secret" && secret publisher >"$keys/publisher.secret")
   prepare_apps
 }
 

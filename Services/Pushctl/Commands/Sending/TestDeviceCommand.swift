@@ -23,9 +23,6 @@ struct TestDeviceCommand: AsyncParsableCommand {
     @OptionGroup var apps: AppsOption
     @OptionGroup var output: OutputOption
 
-    /// The test push's lifetime.
-    static let lifetime = Duration.seconds(300)
-
     func run() async throws {
         let app = try apps.app(app).id
         guard let user = UserID(rawValue: user) else { throw CommandError(UserID.rule, .usage) }
@@ -34,21 +31,13 @@ struct TestDeviceCommand: AsyncParsableCommand {
             return id
         }
         let event = try UpstreamEvent(
-            type: DirectNotification.eventType, data: Self.notification(to: user, silent: silent).json,
+            type: DirectNotification.eventType, data: DirectNotification.test(to: user, isSilent: silent).json,
             identity: try EventIdentity.parse([]), app: app)
         try await event.publish()
         let waiting = try WaitOption.parse(["--wait", "--timeout", "\(timeout)"])
         let explanation = try await waiting.explained(event)
         try output.write(event.receipt(with: explanation), text: [event.line] + explanation.lines)
         if let failure = explanation.testFailure(device: wanted) { throw CommandError(failure) }
-    }
-
-    static func notification(to user: UserID, silent: Bool) -> DirectNotification {
-        let content =
-            silent
-            ? Content(data: ["heliograph_test": true], silent: true)
-            : Content(title: "Test push", body: "Pushes reach this device.", data: ["heliograph_test": true])
-        return DirectNotification(to: .users([user]), content: content, ttl: lifetime, isPushOnly: true)
     }
 }
 

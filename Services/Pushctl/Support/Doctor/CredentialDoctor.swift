@@ -49,7 +49,7 @@ struct CredentialDoctor: Sendable {
             case nil: break
             }
             if let fcm = app.fcm { findings.append(await serviceAccount(fcm.serviceAccountFile, of: app.id)) }
-            for verification in app.bearer {
+            for verification in app.bearer + app.publishers {
                 if case .file(let path) = verification.keys, !FileManager.default.isReadableFile(atPath: path) {
                     findings.append(
                         .error(
@@ -174,7 +174,7 @@ struct CredentialDoctor: Sendable {
                 let account = try? ServiceAccount.load(path: fcm.serviceAccountFile)
                 if let host = account.flatMap({ URL(string: $0.tokenURI)?.host() }) { hosts.insert(host) }
             }
-            for verification in app.bearer {
+            for verification in app.bearer + app.publishers {
                 if case .url(let url) = verification.keys, let host = URL(string: url)?.host() { hosts.insert(host) }
             }
         }

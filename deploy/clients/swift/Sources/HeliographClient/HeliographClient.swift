@@ -10,6 +10,8 @@ public final class HeliographClient: Sendable {
         public var registry: URL
         /// The address of rules.
         public var rules: URL
+        /// The address of events-api, for test pushes; nil if the app has none.
+        public var events: URL?
         /// The time in seconds after which an unchanged registration is sent again, to refresh its last-seen time.
         public var refreshInterval: TimeInterval = 86_400
         /// The longest time in seconds without data from the server.
@@ -20,9 +22,10 @@ public final class HeliographClient: Sendable {
         public var registrationAttempts = 8
 
         /// Takes the addresses. The other members have defaults.
-        public init(registry: URL, rules: URL) {
+        public init(registry: URL, rules: URL, events: URL? = nil) {
             self.registry = registry
             self.rules = rules
+            self.events = events
         }
     }
 

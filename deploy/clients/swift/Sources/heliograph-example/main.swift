@@ -28,7 +28,9 @@ func address(_ name: String) -> URL {
 
 let bearer = setting("HELIOGRAPH_BEARER")
 let client = HeliographClient(
-    configuration: .init(registry: address("REGISTRY_URL"), rules: address("RULES_URL")),
+    configuration: .init(
+        registry: address("REGISTRY_URL"), rules: address("RULES_URL"),
+        events: environment["EVENTS_API_URL"].flatMap(URL.init(string:))),
     store: FileStore(folder: URL(fileURLWithPath: setting("HELIOGRAPH_STATE"))), bearer: { _ in bearer })
 
 @Sendable func listen() async {
@@ -73,6 +75,9 @@ func answer(_ command: String, _ argument: String) async throws -> String {
     case "type":
         let settings = try await client.setType(argument, on: false)
         return "type \(settings.types[argument]?.on == false ? "off" : "on")"
+    case "test":
+        let push = try await client.sendTestPush(wait: 30)
+        return "test \(push.reason ?? "") \(push.devices.map(\.result).sorted().joined(separator: " "))"
     default: return "error unknown command"
     }
 }
