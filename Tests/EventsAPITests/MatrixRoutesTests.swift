@@ -103,7 +103,7 @@ import TestSupport
             let answer = try await client.notify(Self.body("apns-token", foreign, MatrixNotifyTests.pushkey()))
             #expect(answer.status == 200 && answer.body == ["rejected": []])
             #expect(gateway.published.withLock(\.count) == 1)
-            // “rejected” would end the pusher of a user who is there.
+            // “rejected” would end the pusher of a user with a device.
             for pushkey in ["apns-token", foreign, ""] {
                 let answer = try await client.notify(Self.body(pushkey))
                 #expect(answer.status == 403 && answer.body["rejected"] == nil)

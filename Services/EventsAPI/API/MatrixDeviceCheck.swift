@@ -29,7 +29,7 @@ final class MatrixDeviceCheck: Sendable {
             guard let found = try? await store.explain(question) else { return false }
             let entry = found.first { $0.source == event.source }
             guard let trace = entry?.traces.first else { continue }
-            // Users' settings may prevent a push. Then the log does not tell whether there is a device.
+            // Users' settings may prevent a push. Then the log has no outcome of the registry.
             guard trace.decisions.last?.answer.hasPrefix("push") == true else { return false }
             if !trace.outcomes.isEmpty { return trace.outcomes.allSatisfy { $0.reason == "no-device" } }
         }

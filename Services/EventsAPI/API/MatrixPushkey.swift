@@ -6,7 +6,7 @@ import PushProtocol
 /// The pushkey of a Matrix client's pusher: `<app>.<user>.<signature>`, with the user and the signature in base64url.
 ///
 /// Homeservers do not authenticate to a push gateway, so the pushkey itself must permit pushes to its user. The app's
-/// backend signs it for a user who has signed in: HMAC-SHA256 of the part before the last dot.
+/// backend signs it after the user's sign-in: HMAC-SHA256 of the part before the last dot.
 struct MatrixPushkey: Hashable, Sendable {
     /// The specification's maximum, in bytes.
     static let maximumLength = 512
