@@ -19,6 +19,7 @@ struct PublishingAPI: Sendable {
     /// The routes, without the 405 routes for other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
+        router.add(middleware: RequestMetrics())
         EventRoutes(callers: callers, delivery: delivery, budget: budget, batchLimit: batchLimit).add(to: router)
         NotificationRoutes(callers: callers, delivery: delivery, budget: budget).add(to: router)
         router.addDescription(PackageResources.openapi_yaml)
