@@ -143,7 +143,7 @@ struct APNsGateways: SenderGateways {
         let client = try HTTP2Client(
             endpoint: try endpoint(environment), configuration: configuration, eventLoopGroup: eventLoop,
             logger: logger)
-        let transport = HTTP2Transport(client: client)
+        let transport = HTTP2Transport(client: client, provider: .apns)
         transports[connection] = transport
         return transport
     }

@@ -88,7 +88,8 @@ final class FCMAccount: Sendable {
             let token = AccessTokenProvider(
                 keyFile: file.path, project: project, tokenURL: tokenURL, account: file.value,
                 requestToken: requestToken)
-            let (tokens, transport) = (token.source(clock: clock), HTTP2Transport(client: client))
+            let tokens = token.source(clock: clock)
+            let transport = HTTP2Transport(client: client, provider: .fcm)
             let gateway = ProviderGateway(
                 codec: FCMCodec(project: project), credentials: tokens, transport: transport, clock: clock,
                 deadline: deadline)

@@ -76,10 +76,17 @@ extension ServiceContext {
         return PublisherAssembly(publisher: publisher, services: [publisher, check])
     }
 
-    /// Registers the readiness condition of a publishing connection.
+    /// Registers the readiness condition of a publishing connection, and exports its state:
+    ///
+    /// | name | kind | value |
+    /// |---|---|---|
+    /// | `heliograph_broker_blocked` | gauge | 1 while the broker blocks publishers because of a memory or disk alarm |
     private func watch(_ publisher: AMQPPublisher) {
         let outgoing = ConnectionCondition()
         readiness.register("broker-out") { outgoing.state(of: publisher.state) }
+        samples.register("heliograph_broker_blocked") {
+            if case .blocked = publisher.state { 1 } else { 0 }
+        }
     }
 
     private func topologyCheck(_ topology: Topology) throws(ConfigurationError) -> StartupCheck {

@@ -30,6 +30,7 @@ extension ServiceContext {
         readiness.register("database") {
             pool.isAvailable ? .holds : .waiting("the database of DATABASE_URL is unreachable")
         }
+        watch(pool, schema)
         let check = StartupCheck(
             condition: "schema", readiness: readiness, logger: logger, waiting: "the schema has not been checked yet"
         ) {
@@ -39,5 +40,24 @@ extension ServiceContext {
         }
         let durability = DurabilityCheck(pool: pool, readiness: readiness, logger: logger)
         return DatabaseAssembly(pool: pool, services: [pool, check, durability])
+    }
+
+    /// Exports the pool's state:
+    ///
+    /// | name | kind | labels | value |
+    /// |---|---|---|---|
+    /// | `heliograph_database_pool_size` | gauge | schema | the maximum of connections |
+    /// | `heliograph_database_connections` | gauge | schema, state | connections: `in-use`, `idle` |
+    /// | `heliograph_database_callers_waiting` | gauge | schema | callers that wait for a connection |
+    private func watch(_ pool: PostgresPool, _ schema: String) {
+        func gauge(
+            _ name: String, _ more: [(String, String)] = [], _ value: @escaping @Sendable (PoolStatistics) -> Int
+        ) {
+            samples.register(name, labels: [("schema", schema)] + more) { Double(value(pool.statistics)) }
+        }
+        gauge("heliograph_database_pool_size") { $0.size }
+        gauge("heliograph_database_connections", [("state", "in-use")]) { $0.inUse }
+        gauge("heliograph_database_connections", [("state", "idle")]) { $0.idle }
+        gauge("heliograph_database_callers_waiting") { $0.waiting }
     }
 }

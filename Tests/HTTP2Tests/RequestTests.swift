@@ -27,6 +27,7 @@ struct RequestTests {
             #expect(response.headers.values(of: "x-a") == ["1", "2"])
             #expect(response.headers["x-b"] == nil)
             #expect(response.body == [7, 8])
+            #expect(response.elapsed.map { $0 > .zero && $0 < .seconds(60) } == true)
 
             let request = try #require(log.requests.first)
             #expect(request.method == "POST")

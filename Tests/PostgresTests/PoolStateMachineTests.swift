@@ -30,6 +30,20 @@ import TestSupport
         #expect(machine.checkin(2, isUsable: true) == [.lease(2, to: 3)])
     }
 
+    @Test func `statistics count connections in use, idle ones and waiting callers`() {
+        var machine = machine(size: 2)
+        _ = machine.start()
+        _ = machine.opened(1)
+        let idle = machine.statistics
+        #expect(idle == PoolStatistics(size: 2, inUse: 0, idle: 1, waiting: 0))
+        for waiter in 1...3 { _ = machine.checkout(waiter, now: start) }
+        let busy = machine.statistics
+        #expect(busy == PoolStatistics(size: 2, inUse: 1, idle: 0, waiting: 2))
+        _ = machine.checkin(1, isUsable: true)
+        let served = machine.statistics
+        #expect(served == PoolStatistics(size: 2, inUse: 1, idle: 0, waiting: 1))
+    }
+
     @Test func `callers time out in order`() {
         var machine = machine(size: 1)
         _ = machine.start()

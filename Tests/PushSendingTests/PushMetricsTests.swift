@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Messaging
 import Metrics
 import MetricsTestKit
 import Providers
@@ -53,6 +54,38 @@ import TestSupport
             #expect(try refusals(reason) == 1)
         }
         #expect(metrics.counters.filter { $0.label == "heliograph_push_refusals_total" }.count == 5)
+    }
+
+    /// A push with this number of targets, whose event arrived two seconds before the acceptance of ``Timestamp/sample``.
+    private func delivery(_ targets: Int, arrivedAt: Timestamp? = Timestamp.sample - .seconds(2)) -> Delivery<Push> {
+        let push = Push.sample(targets: (0..<targets).map { _ in .sample() })
+        return Delivery(
+            inbound: Inbound(
+                queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "", body: [],
+                arrivedAt: arrivedAt), message: push)
+    }
+
+    private func outcome(_ answer: Outcome.Answer, after delay: Duration = .zero) -> Outcome {
+        Outcome(notification: .init(), device: nil, answer: answer, at: Timestamp.sample + delay, registeredAt: nil)
+    }
+
+    @Test func `the delay of a push counts once, at its last acceptance`() throws {
+        let pushes = [delivery(3), delivery(1), delivery(1), delivery(1, arrivedAt: nil)]
+        var results = PushResults()
+        // Of an earlier attempt, which has recorded it.
+        results.recall([outcome(.accepted(id: nil))], of: 0)
+        results.settle(outcome(.accepted(id: nil)), of: 0)
+        results.settle(outcome(.accepted(id: nil), after: .milliseconds(500)), of: 0)
+        results.settle(outcome(.expired), of: 1)
+        results.settle(outcome(.accepted(id: nil), after: .seconds(-3600)), of: 2)
+        results.settle(outcome(.accepted(id: nil)), of: 3)
+        let counters = PushMetrics(provider: .apns)
+        withMetricsFactory(metrics) { counters.recordDelays(results, of: pushes) }
+        let app = pushes[0].message.app.rawValue
+        let delays = try metrics.expectTimer(
+            "heliograph_event_to_accepted_seconds", [("provider", "apns"), ("app", app), ("lane", "interactive")])
+        // A sender whose clock is late records no negative delay.
+        #expect(delays.values == [2_500_000_000, 0])
     }
 
     @Test func `the number of reasons is limited`() throws {

@@ -238,6 +238,8 @@ import TestSupport
             // The process crashes between its commit and the broker's confirm.
             let lent = try await store.release(by: fixture.ruleSets, now: fixture.clock.now)
             #expect(lent.released.count == 1)
+            // The end of quiet hours, not the time of the event.
+            #expect(lent.released.first?.wasDueAt == moment("2026-01-10T14:30:00Z"))
             #expect(try await fixture.release() == [])
             fixture.clock.advance(HeldStore.lease)
             let again = try await store.release(by: fixture.ruleSets, now: fixture.clock.now)

@@ -27,6 +27,7 @@ import TestSupport
             #expect(outbound.exchange == .notifications)
             #expect(outbound.routingKey == "interactive.test")
             #expect(outbound.correlationID == "e-1")
+            #expect(outbound.arrivedAt == Timestamp(milliseconds: 1000))
             let notification = try Notification.decode(wireBody: outbound.body)
             #expect(notification.recipients.map(\.user.rawValue) == ["1", "2"])
             #expect(notification.content == Content(body: "Pat"))

@@ -72,7 +72,11 @@ import Testing
         let registrations = (0..<200).map { Self.registration("a", String(format: "%04096d", $0), .fcm) }
         let plan = Self.plan(Self.notification(to: ["a"]), registrations)
         #expect(plan.pushes.flatMap(\.targets).count == 200)
-        for message in try plan.outbound() { #expect(message.body.count <= WireCoding.maximumBodySize) }
+        let arrival = Timestamp(milliseconds: 1_790_000_000_123)
+        for message in try plan.outbound(arrivedAt: arrival) {
+            #expect(message.body.count <= WireCoding.maximumBodySize)
+            #expect(message.arrivedAt == arrival)
+        }
     }
 
     @Test func `an FCM registration has one environment, whatever the build says`() {

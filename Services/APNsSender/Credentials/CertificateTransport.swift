@@ -38,7 +38,8 @@ final class CertificateTransport: ProviderTransport, CredentialSource, WatchedCr
             do throws(HTTP2Error) {
                 let client = try connect(
                     HTTP2Endpoint.ClientCertificate(certificateFile: files.certificateFile, keyFile: files.keyFile))
-                return OpenConnection(certificate: certificate, transport: HTTP2Transport(client: client))
+                return OpenConnection(
+                    certificate: certificate, transport: HTTP2Transport(client: client, provider: .apns))
             } catch {
                 throw .refused(reason: "\(files.keyFile): is not the private key of \(files.certificateFile) (PEM)")
             }

@@ -113,12 +113,15 @@ final class EventPublisher: Sendable {
     /// The message id differs for each request: a publisher keeps messages with one id in order, by waiting for the
     /// confirm of the earlier one.
     private func message(_ incoming: IncomingEvent) -> AMQPMessage {
-        AMQPMessage(
+        let now = Timestamp.now
+        var headers: [String: AMQPValue] = [HeaderName.arrived: .int(now.milliseconds)]
+        headers[HeaderName.traceparent] = incoming.traceparent.map(AMQPValue.text)
+        return AMQPMessage(
             exchange: ExchangeName.events.name, routingKey: incoming.routingKey,
             properties: AMQPProperties(
                 contentType: CloudEvents.structuredContentType, messageID: UUID().uuidString.lowercased(),
-                type: incoming.event.type, appID: service, persistent: true, timestamp: Timestamp.now.seconds,
-                headers: incoming.traceparent.map { [HeaderName.traceparent: .text($0)] } ?? [:]),
+                type: incoming.event.type, appID: service, persistent: true, timestamp: now.seconds,
+                headers: headers),
             body: incoming.body)
     }
 

@@ -23,6 +23,7 @@ struct PublishingAPI: Sendable {
     /// The routes, without the 405 routes for other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
+        router.add(middleware: RequestMetrics())
         router.add(middleware: CrossOriginMiddleware(isListed: isWebOrigin))
         let frame = PublishingFrame(callers: callers, delivery: delivery, budget: budget)
         EventRoutes(frame: frame, batchLimit: batchLimit).add(to: router)

@@ -30,6 +30,7 @@ struct RulesAPI: Sendable {
     /// The routes, without the 405 routes for other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
+        router.add(middleware: RequestMetrics())
         router.add(middleware: CrossOriginMiddleware(isListed: isWebOrigin))
         PreferenceRoutes(
             store: PreferenceStore(pool: pool), currentRules: currentRules, gate: gate, keys: keys, now: now

@@ -93,7 +93,7 @@ struct EventHandler: StageHandler {
             let event = EventCase(
                 event, ruleSet: ruleSet, arrivedAt: delivery.inbound.firstSeen, drafts: drafts, signals: signals)
             do {
-                return .notify(try EventDraft(event))
+                return .notify(try EventDraft(event, arrivedAt: delivery.inbound.eventArrival))
             } catch {
                 return .settle(.deadLetter(.tooLarge(error)))
             }
@@ -117,15 +117,19 @@ struct EventHandler: StageHandler {
 struct EventDraft {
     let event: EventCase
     private let everything: [Outbound]
+    /// When the event arrived, for metrics.
+    private let arrivedAt: Timestamp
     /// Whether the event alone determines recipients and texts.
     private let isPlain: Bool
 
+    /// - Parameter arrivedAt: when the event arrived, for metrics.
     /// - Throws: if a message exceeds the limits, before anything is decided.
-    init(_ event: EventCase) throws(WireError) {
+    init(_ event: EventCase, arrivedAt: Timestamp) throws(WireError) {
         self.event = event
+        self.arrivedAt = arrivedAt
         isPlain = event.drafts.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
         everything = try EventDraft.outbound(
-            event.drafts.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
+            event.drafts.flatMap { $0.notifications(to: $0.recipients, quietly: false) }, arrivedAt)
     }
 
     /// The messages to publish for these decisions.
@@ -146,17 +150,20 @@ struct EventDraft {
         guard !isForAll else { return .done(everything) }
         do {
             return .done(
-                try EventDraft.outbound(drafts.flatMap { $0.notifications(answers, unread: unread) }))
+                try EventDraft.outbound(
+                    drafts.flatMap { $0.notifications(answers, unread: unread) }, arrivedAt))
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }
     }
 
-    private static func outbound(_ notifications: [Notification]) throws(WireError) -> [Outbound] {
+    private static func outbound(
+        _ notifications: [Notification], _ arrivedAt: Timestamp
+    ) throws(WireError) -> [Outbound] {
         try notifications.map { notification throws(WireError) in
             try Outbound(
                 notification, to: .notifications,
-                routingKey: RoutingKey.notification(notification.lane, notification.app))
+                routingKey: RoutingKey.notification(notification.lane, notification.app), arrivedAt: arrivedAt)
         }
     }
 

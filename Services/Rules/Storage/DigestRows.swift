@@ -21,7 +21,7 @@ enum DigestRows {
 
     static func select(_ which: SQL) -> SQL {
         """
-        SELECT app, user_id, bucket, rule, planned_at, last_day, last_at FROM rules.digest \(which)
+        SELECT app, user_id, bucket, rule, planned_at, last_day, last_at, close_at FROM rules.digest \(which)
         FOR UPDATE SKIP LOCKED
         """
     }

@@ -45,6 +45,10 @@ struct DigestStore: Sendable {
     ) async throws -> (taken: Int, failures: [Failure]) {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(DigestRows.select(which))
+            let oldest = try rows.first.map { row throws(PostgresError) in
+                Timestamp(try row.decode(Date.self, at: 7))
+            }
+            DueAge.digest.record(oldest: oldest, now: now)
             var buckets: [DueBucket] = []
             var dead: [DeadRow] = []
             for row in rows {

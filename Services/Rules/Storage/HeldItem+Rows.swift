@@ -21,7 +21,8 @@ extension HeldItem {
             isKept: try row.decode(Bool.self, at: 13),
             entry: try row.decode(String?.self, at: 14).map { text throws(WireError) in
                 try WireCoding.decodeStored(Digest.Entry.self, from: text)
-            }, leaving: try row.decode(String?.self, at: 7).flatMap { RuleDecision.Answer(word: $0, until: nil) })
+            }, leaving: try row.decode(String?.self, at: 7).flatMap { RuleDecision.Answer(word: $0, until: nil) },
+            wasDueAt: Timestamp(try row.decode(Date.self, at: 24)))
     }
 }
 

@@ -62,7 +62,8 @@ struct FanOutWorker: Service {
     private func publish(_ step: FanOutStore.Step) async throws -> PublishResult {
         let verdict: Verdict
         do throws(WireError) {
-            verdict = try EventDraft(step.event).verdict(step.answers, step.drafts, unread: step.unread)
+            verdict = try EventDraft(step.event, arrivedAt: step.largeAudience.arrivedAt)
+                .verdict(step.answers, step.drafts, unread: step.unread)
         } catch {
             verdict = Verdict(.deadLetter(Reason(code: error.code, detail: "\(error)")))
         }

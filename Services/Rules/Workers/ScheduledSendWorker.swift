@@ -54,7 +54,7 @@ struct ScheduledSendWorker: Service {
                 messages.append(
                     try Outbound(
                         parcel.notification, to: .notifications,
-                        routingKey: RoutingKey.notification(parcel.notification.lane, app)
+                        routingKey: RoutingKey.notification(parcel.notification.lane, app), arrivedAt: parcel.dueAt
                     ).message(from: service))
                 parcels.append(parcel)
             } catch {
@@ -79,6 +79,8 @@ struct ScheduledSendWorker: Service {
     /// One message with the released recipients of one rendered notification.
     struct Parcel {
         var notification: Notification
+        /// When the first of its recipients' notifications was due.
+        var dueAt: Timestamp?
 
         static func parcels(_ released: [HeldItem]) -> [Parcel] {
             struct Key: Hashable {
@@ -86,11 +88,12 @@ struct ScheduledSendWorker: Service {
                 var isQuiet: Bool
             }
             let groups = Dictionary(grouping: released) { Key(rendered: $0.rendered.id, isQuiet: $0.isQuiet) }
-            return groups.values.flatMap { group in
-                group[0].rendered.notifications(to: group.map(\.recipient), quietly: group[0].isQuiet) {
+            return groups.values.flatMap { group -> [Parcel] in
+                let dueAt = group.compactMap(\.wasDueAt).min()
+                return group[0].rendered.notifications(to: group.map(\.recipient), quietly: group[0].isQuiet) {
                     _, recipients in
                     DerivedID.uuid5(group[0].rendered.id, "release", ids: recipients.map(\.notification))
-                }.map(Parcel.init)
+                }.map { Parcel(notification: $0, dueAt: dueAt) }
             }
         }
 

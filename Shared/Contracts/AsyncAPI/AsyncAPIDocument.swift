@@ -285,7 +285,9 @@ extension AsyncAPIDocument {
         "properties": .object(
             Dictionary(
                 HeaderName.all.map { name in
-                    let isNumber = [HeaderName.attempt, HeaderName.firstSeen, HeaderName.failedAt].contains(name)
+                    let isNumber = [
+                        HeaderName.attempt, HeaderName.firstSeen, HeaderName.failedAt, HeaderName.arrived,
+                    ].contains(name)
                     let type: JSONValue = isNumber ? ["integer", "string"] : ["string", "boolean"]
                     return (name, ["type": type])
                 }

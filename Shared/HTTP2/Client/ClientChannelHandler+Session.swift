@@ -75,7 +75,7 @@ extension ClientChannelHandler: SessionEvents {
 
     /// Finishes a request with the response received so far.
     private func complete(_ request: PendingRequest) {
-        let response = request.response
+        let response = request.response(readAt: idleSince)
         if (200..<300).contains(response.status) && !isProven {
             isProven = true
             core.markProven(self)

@@ -13,6 +13,8 @@ final class PendingRequest {
     private(set) var result: HTTP2Result?
     /// The deadline for a stream, and after `streamAssigned` for the response.
     private(set) var deadline: NIODeadline
+    /// When the request got its current stream.
+    private var streamAssignedAt = NIODeadline.uptimeNanoseconds(0)
     var state = State.waiting
     var resends = 0
 
@@ -42,7 +44,16 @@ final class PendingRequest {
     var isAccepted: Bool { (200..<300).contains(status) }
 
     /// The response as received so far.
-    var response: HTTP2Response { HTTP2Response(status: status, fields: fields, body: responseBody) }
+    var response: HTTP2Response { response(elapsed: nil) }
+
+    /// The response, whose end was read at `time`.
+    func response(readAt time: NIODeadline) -> HTTP2Response {
+        response(elapsed: .nanoseconds(max(0, (time - streamAssignedAt).nanoseconds)))
+    }
+
+    private func response(elapsed: Duration?) -> HTTP2Response {
+        HTTP2Response(status: status, fields: fields, body: responseBody, elapsed: elapsed)
+    }
 
     /// Ends the request; later calls are ignored, so a response may race a deadline. An accepted request ends with its
     /// response even if the deadline passes or the stream is reset before the response is complete.
@@ -56,6 +67,7 @@ final class PendingRequest {
 
     /// Starts the response deadline at the first stream. Resends do not extend it.
     func streamAssigned(now: NIODeadline) {
+        streamAssignedAt = now
         if resends == 0 { deadline = now + group.timeout }
     }
 

@@ -24,11 +24,14 @@ package struct HTTP2Response: Hashable, Sendable {
     package let fields: [UInt8]
     /// The body; at most `maximumResponseBody` bytes.
     package let body: [UInt8]
+    /// The time from opening the last stream to reading the end of the response; `nil` if the response was cut.
+    package let elapsed: Duration?
 
-    package init(status: Int, fields: [UInt8] = [], body: [UInt8] = []) {
+    package init(status: Int, fields: [UInt8] = [], body: [UInt8] = [], elapsed: Duration? = nil) {
         self.status = status
         self.fields = fields
         self.body = body
+        self.elapsed = elapsed
     }
 
     /// The decoded fields.

@@ -9,7 +9,14 @@ extension Outbound {
             properties: AMQPProperties(
                 contentType: "application/json", messageID: messageID, correlationID: correlationID, type: type,
                 appID: service, persistent: true, timestamp: Timestamp.now.seconds,
-                headers: traceparent.map { [HeaderName.traceparent: .text($0)] } ?? [:]),
+                headers: headers),
             body: body)
+    }
+
+    private var headers: [String: AMQPValue] {
+        var headers: [String: AMQPValue] = [:]
+        if let traceparent { headers[HeaderName.traceparent] = .text(traceparent) }
+        if let arrivedAt { headers[HeaderName.arrived] = .int(arrivedAt.milliseconds) }
+        return headers
     }
 }

@@ -34,15 +34,17 @@ package struct Inbound: Sendable {
     package init(
         queue: WorkQueue, exchange: String, routingKey: String, contentType: String? = nil, messageID: String? = nil,
         type: String? = nil, timestamp: Int64? = nil, headers: [String: String] = [:], body: [UInt8],
-        attempt: Int = 1, redelivered: Bool = false, firstSeen: Timestamp = .now
+        attempt: Int = 1, redelivered: Bool = false, firstSeen: Timestamp = .now, arrivedAt: Timestamp? = nil
     ) {
+        var values = headers.mapValues(AMQPValue.text)
+        values[HeaderName.arrived] = arrivedAt.map { .int($0.milliseconds) }
         self.init(
             AMQPDelivery(
                 queue: queue.name, tag: AMQPDeliveryTag(generation: 0, value: 0), redelivered: redelivered,
                 exchange: exchange, routingKey: routingKey,
                 properties: AMQPProperties(
                     contentType: contentType, messageID: messageID, type: type, timestamp: timestamp,
-                    headers: headers.mapValues(AMQPValue.text)), body: body),
+                    headers: values), body: body),
             queue: queue, attempt: attempt, firstSeen: firstSeen)
     }
 
@@ -56,6 +58,17 @@ package struct Inbound: Sendable {
     /// The publisher's timestamp, in whole seconds; ``firstSeen`` without one. Retries and replays keep it.
     package var publishedAt: Timestamp {
         delivery.properties.timestamp.map { Timestamp(milliseconds: 0) + .seconds($0) } ?? firstSeen
+    }
+    /// When the causing event arrived, or when a waiting notification was due. For metrics only: an upstream can set
+    /// any value.
+    package var arrivedAt: Timestamp? {
+        delivery.properties.headers[HeaderName.arrived]?.int.map(Timestamp.init(milliseconds:))
+    }
+    /// When this event arrived: the time in its header, or its publisher's timestamp, or ``firstSeen`` if that is
+    /// earlier. A timestamp has whole seconds, so the last millisecond of its second counts: no delay is overstated.
+    package var eventArrival: Timestamp {
+        let stamp = arrivedAt ?? delivery.properties.timestamp.map { Timestamp(milliseconds: 999) + .seconds($0) }
+        return stamp.map { min($0, firstSeen) } ?? firstSeen
     }
     /// Whether the broker delivered it before without a settlement.
     package var redelivered: Bool { delivery.redelivered || delivery.wasRedeliveredBefore }

@@ -12,6 +12,7 @@
 /// | `heliograph_messages_in_flight` | gauge | stage, queue | messages being handled, published or held |
 /// | `heliograph_batch_messages` | recorder | stage, queue | messages in a batch |
 /// | `heliograph_handle_seconds` | timer | stage, queue, answer | duration of a handler call: decided, outage, failed |
+/// | `heliograph_queue_age_seconds` | gauge | stage, queue | age of the message at the head of the last batch |
 /// | `heliograph_outage` | gauge | stage, queue | 1 while batches are held because a dependency is unavailable |
 ///
 /// Every label is bounded: stages and exchanges are fixed, queues follow from the configured apps, and reasons are
@@ -27,6 +28,7 @@ enum MetricName {
     static let inFlight = "heliograph_messages_in_flight"
     static let batchSize = "heliograph_batch_messages"
     static let handleDuration = "heliograph_handle_seconds"
+    static let queueAge = "heliograph_queue_age_seconds"
     static let outage = "heliograph_outage"
 }
 

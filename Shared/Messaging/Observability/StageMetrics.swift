@@ -126,17 +126,30 @@ final class StageMetrics: Sendable {
     struct QueueGauges: Sendable {
         fileprivate let inFlight: Gauge
         fileprivate let outage: Gauge
+        fileprivate let age: Gauge
 
         func show(inFlight messages: Int, isOut: Bool) {
             inFlight.record(messages)
             outage.record(isOut ? 1 : 0)
+            // An idle queue has no old message.
+            if messages == 0 { age.record(0) }
+        }
+
+        /// Shows the time since the first of `deliveries` was published. Ignores messages that a retry delayed, and
+        /// those without a timestamp.
+        func showAge(of deliveries: [AMQPDelivery], now: Timestamp) {
+            guard let first = deliveries.first, first.exchange != ExchangeName.return.name,
+                let published = first.properties.timestamp
+            else { return }
+            age.record(max(0, now.seconds - published))
         }
     }
 
     func gauges(of queue: WorkQueue) -> QueueGauges {
         let labels = labels([(MetricLabel.queue, queue.name)])
         func gauge(_ name: String) -> Gauge { Gauge(label: name, dimensions: labels, factory: factory) }
-        return QueueGauges(inFlight: gauge(MetricName.inFlight), outage: gauge(MetricName.outage))
+        return QueueGauges(
+            inFlight: gauge(MetricName.inFlight), outage: gauge(MetricName.outage), age: gauge(MetricName.queueAge))
     }
 
     private func count(_ name: String, _ more: [(String, String)], by amount: Int = 1) {

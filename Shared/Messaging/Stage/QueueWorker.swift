@@ -116,7 +116,10 @@ extension QueueWorker {
             case .armRetryTimer(let id, let failures):
                 wake(.retryDue(id), after: policy.backoff.delay(afterFailures: failures), &group)
             case .start(let batch):
-                if batch.purpose == .handling { metrics.consumed(queue, batch.deliveries.count) }
+                if batch.purpose == .handling {
+                    metrics.consumed(queue, batch.deliveries.count)
+                    gauges.showAge(of: batch.deliveries, now: .now)
+                }
                 group.addTask { [self] in send(.finished(batch.id, await runner.run(batch))) }
             case .requeue(let tags):
                 metrics.requeued(queue, tags.count)

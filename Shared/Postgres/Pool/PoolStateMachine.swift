@@ -63,6 +63,12 @@ struct PoolStateMachine: ~Copyable {
     /// Whether the pool has an open connection, as of the last check.
     var isAvailable: Bool { connections.values.contains { $0 != .opening } }
 
+    /// The connections and callers at this moment.
+    var statistics: PoolStatistics {
+        PoolStatistics(
+            size: size, inUse: connections.values.count { $0 == .leased }, idle: idle.count, waiting: waiters.count)
+    }
+
     private var openingCount: Int { connections.values.count { $0 == .opening } }
 }
 

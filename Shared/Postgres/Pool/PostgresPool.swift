@@ -45,6 +45,9 @@ package final class PostgresPool: Service, Sendable {
     /// Whether the database was reachable at the last check; checked every two seconds.
     package var isAvailable: Bool { state.withLock { $0.machine.isAvailable } }
 
+    /// The connections and callers at this moment, for metrics.
+    package var statistics: PoolStatistics { state.withLock { $0.machine.statistics } }
+
     package func query(_ sql: SQL) async throws(PostgresError) -> [PostgresRow] { try await perform(sql).rows }
 
     /// Runs a statement and returns the number of affected rows.

@@ -3,7 +3,7 @@ package enum HeaderName {
     /// The headers that stages write.
     package static let all = [
         attempt, firstSeen, exchange, routingKey, reason, detail, queue, service, failedAt, failedAlone, redelivered,
-        traceparent,
+        arrived, traceparent,
     ]
 
     /// The delivery attempt, from 1; absent means 1.
@@ -26,6 +26,9 @@ package enum HeaderName {
     package static let redelivered = "heliograph-redelivered"
     /// On a dead letter of another stage: its original routing key. `pushctl dead` sets it when it keeps the message.
     package static let foreignRoutingKey = "heliograph-foreign-key"
+    /// On events, notifications and pushes: when the event arrived, or when a waiting notification was due (Unix
+    /// milliseconds). Metrics of the delay use it, and nothing else. Absent on messages of campaigns.
+    package static let arrived = "heliograph-arrived"
     /// W3C Trace Context, text form.
     package static let traceparent = "traceparent"
 }

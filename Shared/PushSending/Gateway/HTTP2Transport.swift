@@ -1,15 +1,28 @@
 package import HTTP2
 package import Providers
-import PushProtocol
+package import PushProtocol
+import Metrics
 import Synchronization
 
-/// Transport over an HTTP/2 client, with the connections of one credential to one host of a provider.
+/// Transport over an HTTP/2 client, with the connections of one credential to one host of a provider. Its metric:
+///
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_provider_response_seconds` | timer | provider | time from a request's stream to its complete response |
 package final class HTTP2Transport: ProviderTransport {
     package let client: HTTP2Client
     private let counter = Mutex(0)
+    private let responseTime: Timer
 
-    /// - Parameter client: the client; its owner shuts it down.
-    package init(client: HTTP2Client) { self.client = client }
+    /// - Parameters:
+    ///   - client: the client; its owner shuts it down.
+    ///   - provider: the provider, for the metric.
+    package init(client: HTTP2Client, provider: Provider) {
+        self.client = client
+        responseTime = Timer(
+            label: "heliograph_provider_response_seconds", dimensions: [("provider", provider.rawValue)],
+            preferredDisplayUnit: .seconds)
+    }
 
     package var generation: Int { counter.withLock { $0 } }
 
@@ -18,7 +31,12 @@ package final class HTTP2Transport: ProviderTransport {
     ) async -> [TransportResult] {
         do throws(HTTP2Error) {
             let requests = try EncodedBatch(batch, authorization: authorization, conditions: conditions)
-            return await client.execute(all: requests, deadline: deadline).map(TransportResult.init)
+            return await client.execute(all: requests, deadline: deadline).map { answer in
+                if case .success(let response) = answer, let elapsed = response.elapsed {
+                    responseTime.record(duration: elapsed)
+                }
+                return TransportResult(answer)
+            }
         } catch {
             return Array(repeating: .failure(TransportError(error)), count: batch.count)
         }

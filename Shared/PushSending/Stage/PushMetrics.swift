@@ -8,6 +8,7 @@ import Synchronization
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
 /// | `heliograph_push_targets_total` | counter | provider, app, disposition | targets with an outcome |
+/// | `heliograph_event_to_accepted_seconds` | timer | provider, app, lane | pushes with accepted targets, by the time since their event arrived or since they were due; once per attempt |
 /// | `heliograph_push_refusals_total` | counter | provider, app, reason | rejected targets, by the provider's or our reason |
 /// | `heliograph_route_open` | gauge | provider, app, environment | 1 while the route sends, 0 while it is paused |
 /// | `heliograph_lane_open` | gauge | provider, app, environment | the former name of `heliograph_route_open` |
@@ -21,8 +22,14 @@ final class PushMetrics: Sendable {
         var disposition: Outcome.Answer.Disposition
     }
 
+    private struct DelayKey: Hashable {
+        var app: AppID
+        var lane: Lane
+    }
+
     private let provider: Provider
     private let counters = Mutex<[Key: Counter]>([:])
+    private let delays = Mutex<[DelayKey: Timer]>([:])
     private let refusals = Mutex<[AppID: [String: Counter]]>([:])
 
     init(provider: Provider) { self.provider = provider }
@@ -39,6 +46,45 @@ final class PushMetrics: Sendable {
         for outcome in settled.others.outcomes {
             counter(Key(app: app, disposition: outcome.answer.disposition)).increment()
             if let reason = outcome.answer.refusal { refusal(reason, of: app).increment() }
+        }
+    }
+
+    /// Records the delay of each push with new acceptances, at the last of them. Ignores pushes without a time of
+    /// arrival, such as those of campaigns.
+    ///
+    /// - Parameters:
+    ///   - pushResults: the results of `pushes`.
+    ///   - pushes: pushes of one app and lane.
+    func recordDelays(_ pushResults: PushResults, of pushes: [Delivery<Push>]) {
+        guard let first = pushes.first?.message else { return }
+        var timer: Timer?
+        var last: (push: Int, at: Timestamp)?
+        func record() {
+            guard let last, let arrivedAt = pushes[last.push].inbound.arrivedAt else { return }
+            let delays = timer ?? delay(DelayKey(app: first.app, lane: first.lane))
+            timer = delays
+            delays.record(duration: max(.zero, last.at - arrivedAt))
+        }
+        for index in pushResults.newIndices {
+            let outcome = pushResults.finished.outcomes[index]
+            guard outcome.answer.disposition == .accepted else { continue }
+            let push = pushResults.finished.pushIndices[index]
+            if let last, last.push != push { record() }
+            last = (push, outcome.at)
+        }
+        record()
+    }
+
+    private func delay(_ key: DelayKey) -> Timer {
+        delays.withLock { delays in
+            if let timer = delays[key] { return timer }
+            let timer = Timer(
+                label: "heliograph_event_to_accepted_seconds",
+                dimensions: [
+                    ("provider", provider.rawValue), ("app", key.app.rawValue), ("lane", key.lane.rawValue),
+                ], preferredDisplayUnit: .seconds)
+            delays[key] = timer
+            return timer
         }
     }
 

@@ -110,6 +110,7 @@ package struct PushStageHandler: StageHandler {
         let pushResults = await sender.send(batch)
         let partitioned = pushResults.finished.sortedByPush.partitioned
         metrics.count(partitioned, of: batch.route.app)
+        metrics.recordDelays(pushResults, of: batch.pushes)
         var outbound = [[Outbound]](repeating: [], count: batch.pushes.count)
         let healthByPush = healthCounters.count(pushResults, on: batch.route)
         for group in OutcomeMessages.messages(partitioned, of: batch.pushes, healthByPush: healthByPush) {

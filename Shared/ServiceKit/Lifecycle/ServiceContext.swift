@@ -12,14 +12,20 @@ package struct ServiceContext: Sendable {
     /// Has the service and the instance as metadata.
     package let logger: Logger
     package let readiness: Readiness
+    /// The gauges that are read at each scrape.
+    package let samples: MetricSamples
 
     /// Creates a context; for tests, which build a service without a process.
-    package init(name: String, instance: String = "test", settings: Settings, logger: Logger, readiness: Readiness) {
+    package init(
+        name: String, instance: String = "test", settings: Settings, logger: Logger, readiness: Readiness,
+        samples: MetricSamples = MetricSamples()
+    ) {
         self.name = name
         self.instance = instance
         self.settings = settings
         self.logger = logger
         self.readiness = readiness
+        self.samples = samples
     }
 
     /// The process's event loops: shared, never shut down.

@@ -32,7 +32,8 @@ struct ServiceProcess {
             name: name, instance: instance, settings: settings, logger: logger, readiness: readiness)
         admin = AdminServer(
             host: try settings.string(.adminHost), port: try settings.integer(.adminPort),
-            exposition: Exposition(service: name, registry: registry, logs: logs, readiness: readiness),
+            exposition: Exposition(
+                service: name, registry: registry, samples: context.samples, logs: logs, readiness: readiness),
             readiness: readiness, logger: logger)
         shutdown = Shutdown(deadline: try settings.duration(.shutdownDeadline), logger: logger)
     }

@@ -4,21 +4,25 @@ struct Exposition: Sendable {
 
     let service: String
     let registry: PrometheusRegistry
+    let samples: MetricSamples
     let logs: LogSink
     let readiness: Readiness
 
     func render() -> String {
-        let labels = MetricName.labels([("service", service), ("version", Build.version)])
-        return registry.render() + ProcessMetrics.render() + """
-            # TYPE heliograph_build_info gauge
-            heliograph_build_info\(labels) 1
-            # TYPE heliograph_log_lines_dropped_total counter
-            heliograph_log_lines_dropped_total \(logs.droppedLines)
-            # TYPE heliograph_metric_series_refused_total counter
-            heliograph_metric_series_refused_total \(registry.refusedSeries)
-            # TYPE heliograph_ready gauge
-            heliograph_ready \(readiness.report.isReady ? 1 : 0)
-
-            """
+        let report = readiness.report
+        var text = registry.render() + samples.render() + ProcessMetrics.render()
+        func family(_ name: String, _ type: String, _ values: [(labels: [(String, String)], value: Int)]) {
+            guard !values.isEmpty else { return }
+            text += MetricHelp.header(name, type)
+            for (labels, value) in values { text += "\(name)\(MetricName.labels(labels)) \(value)\n" }
+        }
+        family("heliograph_build_info", "gauge", [([("service", service), ("version", Build.version)], 1)])
+        family("heliograph_log_lines_dropped_total", "counter", [([], logs.droppedLines)])
+        family("heliograph_metric_series_refused_total", "counter", [([], registry.refusedSeries)])
+        family("heliograph_ready", "gauge", [([], report.isReady ? 1 : 0)])
+        family(
+            "heliograph_ready_condition", "gauge",
+            report.conditions.map { ([("condition", $0.name)], $0.state == .holds ? 1 : 0) })
+        return text
     }
 }

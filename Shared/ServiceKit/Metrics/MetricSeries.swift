@@ -58,6 +58,16 @@ final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
     static let secondsBuckets = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
+    /// Buckets for delays in seconds: from a quick delivery to one that waited out an incident.
+    static let delayBuckets: [Double] = [
+        0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600, 21_600,
+    ]
+    /// The metrics with ``delayBuckets``.
+    private static let delays: Set<String> = ["heliograph_event_to_accepted_seconds"]
+
+    /// The bounds of the timer with this label.
+    static func bounds(of label: String) -> [Double] { delays.contains(label) ? delayBuckets : secondsBuckets }
+
     /// Buckets for sizes and counts.
     static let valueBuckets: [Double] = [
         1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 100_000, 1_000_000,

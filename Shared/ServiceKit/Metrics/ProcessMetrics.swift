@@ -8,7 +8,7 @@ enum ProcessMetrics {
         var text = ""
         func sample(_ name: String, _ type: String, _ value: Double?) {
             guard let value else { return }
-            text += "# TYPE \(name) \(type)\n\(name) \(value.prometheusText)\n"
+            text += MetricHelp.header(name, type) + "\(name) \(value.prometheusText)\n"
         }
         let status = Status(contents("/proc/self/stat"))
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))

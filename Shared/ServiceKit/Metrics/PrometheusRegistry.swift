@@ -34,7 +34,7 @@ final class PrometheusRegistry: MetricsFactory {
         let families = families.withLock { $0.byName }
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            text += "# TYPE \(name) \(family.kind.rawValue)\n"
+            text += MetricHelp.header(name, family.kind.rawValue)
             for (labels, series) in family.series.sorted(by: { $0.key < $1.key }) {
                 series.render(name, labels, into: &text)
             }
@@ -105,7 +105,7 @@ extension PrometheusRegistry {
 
     func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         series(MetricName.family(label, suffix: "_seconds"), dimensions, .histogram) {
-            HistogramSeries(bounds: HistogramSeries.secondsBuckets)
+            HistogramSeries(bounds: HistogramSeries.bounds(of: label))
         } ?? NOOPMetricsHandler.instance
     }
 

@@ -67,6 +67,27 @@ import TestSupport
         }
     }
 
+    @Test func `the age of a queue is that of the message handled last, and 0 when it is idle`() async throws {
+        let bus = InMemoryBus(apps: [demo])
+        let metrics = TestMetrics()
+        let dependency = Dependency()
+        let handler = ScriptedHandler { batch in
+            try dependency.use()
+            return batch.map { _ in .done }
+        }
+        let labels = [("stage", "rules"), ("queue", "rules.events")]
+        func age() -> Double? { (try? metrics.expectGauge(MetricName.queueAge, labels))?.lastValue }
+        try await withMetrics(metrics) {
+            try await withStage(bus, handler) { _ in
+                bus.event("a", properties: AMQPProperties(timestamp: Timestamp.now.seconds - 90))
+                try await eventually { age().map { $0 >= 90 && $0 < 600 } ?? false }
+                dependency.recover()
+                try await eventually { bus.isSettled(queue.name) }
+                try await eventually { age() == 0 }
+            }
+        }
+    }
+
     private func withMetrics(_ metrics: TestMetrics, _ body: () async throws -> Void) async throws {
         try await withMetricsFactory(metrics) { try await body() }
     }

@@ -10,12 +10,14 @@ import Testing
 @Suite struct AdminServerTests {
     private let registry = PrometheusRegistry()
     private let readiness = Readiness()
+    private let samples = MetricSamples()
 
     private var admin: AdminServer {
         AdminServer(
             host: "127.0.0.1", port: 0,
             exposition: Exposition(
-                service: "sample", registry: registry, logs: LogSink(descriptor: -1), readiness: readiness),
+                service: "sample", registry: registry, samples: samples, logs: LogSink(descriptor: -1),
+                readiness: readiness),
             readiness: readiness, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -66,6 +68,26 @@ import Testing
         #expect(answer.body.hasSuffix("\n"))
         let names = answer.body.split(separator: "\n").filter { $0.hasPrefix("# TYPE") }
         #expect(Set(names).count == names.count)
+    }
+
+    @Test func `metrics contain each condition of readiness, and a help text for each family`() async throws {
+        let database = readiness.condition("database", waiting: "connection refused")
+        readiness.register("apps") { .degraded("not watched") }
+        readiness.register("broker-in") { .holds }
+        samples.register("heliograph_broker_blocked") { 1 }
+        let body = try await get("/metrics").body
+        for line in [
+            #"heliograph_ready_condition{condition="database"} 0"#, #"heliograph_ready_condition{condition="apps"} 0"#,
+            #"heliograph_ready_condition{condition="broker-in"} 1"#, "heliograph_ready 0",
+            "heliograph_broker_blocked 1",
+        ] {
+            #expect(body.contains("\n\(line)\n"), "\(line)")
+        }
+        let families = body.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+            .map { $0.split(separator: " ")[2] }
+        for family in families { #expect(body.contains("# HELP \(family) "), "\(family)") }
+        database.set(.holds)
+        #expect(try await get("/metrics").body.contains("\nheliograph_ready 1\n"))
     }
 
     @Test func `other paths are 404`() async throws {

@@ -20,6 +20,7 @@ import Testing
         .increment()
         #expect(
             registry.render() == """
+                # HELP heliograph_messages_consumed_total Deliveries received from the queue.
                 # TYPE heliograph_messages_consumed_total counter
                 heliograph_messages_consumed_total{lane="bulk",queue="rules.events"} 5
 
@@ -65,6 +66,32 @@ import Testing
                 #"heliograph_message_processing_seconds_count{queue="q"} 3"#,
             ]))
         #expect(lines.contains { $0.hasPrefix(#"heliograph_message_processing_seconds_sum{queue="q"} 120.031"#) })
+    }
+
+    @Test func `the delay of a push has buckets up to hours`() {
+        let label = "heliograph_event_to_accepted_seconds"
+        Timer(label: label, factory: registry).recordSeconds(400)
+        #expect(registry.render().contains("\(label)_bucket{le=\"300\"} 0\n\(label)_bucket{le=\"900\"} 1\n"))
+        #expect(registry.render().contains("\(label)_bucket{le=\"5\"}"))
+    }
+
+    @Test func `samples are read at each scrape, and a second source replaces the first`() {
+        let samples = MetricSamples()
+        samples.register("heliograph_broker_blocked") { 1 }
+        samples.register("heliograph_database_connections", labels: [("state", "idle")]) { 3 }
+        samples.register("heliograph_database_connections", labels: [("state", "in-use")]) { 2 }
+        samples.register("heliograph_broker_blocked") { 0 }
+        #expect(
+            samples.render() == """
+                # HELP heliograph_broker_blocked 1 while the broker blocks publishers because of a memory or disk alarm.
+                # TYPE heliograph_broker_blocked gauge
+                heliograph_broker_blocked 0
+                # HELP heliograph_database_connections Open database connections, in use or idle.
+                # TYPE heliograph_database_connections gauge
+                heliograph_database_connections{state="idle"} 3
+                heliograph_database_connections{state="in-use"} 2
+
+                """)
     }
 
     @Test func `a histogram without labels has only the label le`() {

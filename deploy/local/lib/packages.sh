@@ -3,6 +3,8 @@
 BUILD_PACKAGES=(librabbitmq-dev libcurl4-openssl-dev libssl-dev libpq-dev libnghttp2-dev libjemalloc-dev pkg-config)
 RUN_PACKAGES=(rabbitmq-server postgresql amqp-tools curl jq openssl procps)
 TEST_PACKAGES=(nghttp2-client nghttp2-server patch python3-venv chromium)
+# For the alerts and boards. Nothing starts its service (RUNLEVEL=1 below).
+TEST_PACKAGES+=(prometheus)
 # For the client code and the publisher examples.
 TEST_PACKAGES+=(kotlin libandroid-json-java openjdk-17-jdk-headless nodejs golang-go)
 BENCH_PACKAGES=(binutils haproxy nghttp2-client gcc libc6-dev patch postgresql-contrib util-linux valgrind wrk)

@@ -20,12 +20,15 @@ package struct HeldItem: Sendable {
     package var leaving: RuleDecision.Answer?
     /// When it is decided again; `nil` once it is released.
     package var dueAt: Timestamp?
+    /// When it was due at the last decision; `nil` for one that no row holds. For metrics.
+    package var wasDueAt: Timestamp?
     package var isOver = false
 
     package init(
         rendered: RenderedNotification, recipient: Notification.Recipient, event: UUID, since: Timestamp,
         quietHolds: Int, step: Int, kind: HeldKind, item: String? = nil, saidAt: Timestamp? = nil, isKept: Bool,
-        entry: Digest.Entry? = nil, leaving: RuleDecision.Answer? = nil, dueAt: Timestamp? = nil, isOver: Bool = false
+        entry: Digest.Entry? = nil, leaving: RuleDecision.Answer? = nil, dueAt: Timestamp? = nil,
+        wasDueAt: Timestamp? = nil, isOver: Bool = false
     ) {
         self.rendered = rendered
         self.recipient = recipient
@@ -40,6 +43,7 @@ package struct HeldItem: Sendable {
         self.entry = entry
         self.leaving = leaving
         self.dueAt = dueAt
+        self.wasDueAt = wasDueAt
         self.isOver = isOver
     }
 

@@ -37,6 +37,7 @@ enum RegistryAPI {
         let devices = DeviceRegistrar(store: store)
         let operators = operators ?? store
         let router = Router(context: BasicRequestContext.self)
+        router.add(middleware: RequestMetrics())
         router.add(middleware: CrossOriginMiddleware(isListed: isWebOrigin))
         RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
         InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)

@@ -54,7 +54,7 @@ struct NotificationHandler: StageHandler {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {
                 let plan = PushPlan(delivery.message, devices: places.map { devices[$0] }, now: now, fids: fids)
-                verdicts.append(Verdict.done(try plan.outbound()))
+                verdicts.append(Verdict.done(try plan.outbound(arrivedAt: delivery.inbound.arrivedAt)))
             }
         }
         return verdicts
@@ -74,11 +74,13 @@ struct NotificationHandler: StageHandler {
 
 extension PushPlan {
     /// The plan's messages for the bus, with their routing keys.
-    func outbound() throws(WireError) -> [Outbound] {
+    ///
+    /// - Parameter arrivedAt: when the causing event arrived, for metrics.
+    func outbound(arrivedAt: Timestamp? = nil) throws(WireError) -> [Outbound] {
         var messages: [Outbound] = []
         for push in pushes {
             let key = RoutingKey.push(push.provider, push.lane, push.app)
-            messages.append(try Outbound(push, to: .pushes, routingKey: key))
+            messages.append(try Outbound(push, to: .pushes, routingKey: key, arrivedAt: arrivedAt))
         }
         for batch in outcomes {
             guard let disposition = batch.outcomes.first?.answer.disposition else { continue }

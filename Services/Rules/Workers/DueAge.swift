@@ -1,0 +1,19 @@
+import Metrics
+import PushProtocol
+
+/// Records how late a worker's rows are. From its own query for due rows, which begins with the oldest:
+///
+/// | name | kind | labels | value |
+/// |---|---|---|---|
+/// | `heliograph_rules_due_age_seconds` | gauge | work | seconds since the oldest row taken last was due; 0 if none was |
+enum DueAge: String {
+    /// Held, scheduled and summary notifications.
+    case held
+    /// Digest buckets.
+    case digest
+
+    func record(oldest dueAt: Timestamp?, now: Timestamp) {
+        let age = dueAt.map { max(.zero, now - $0) } ?? .zero
+        Gauge(label: "heliograph_rules_due_age_seconds", dimensions: [("work", rawValue)]).record(age / .seconds(1))
+    }
+}
