@@ -1,4 +1,5 @@
 import PushProtocol
+import ServiceKit
 import Testing
 import TestSupport
 
