@@ -3,13 +3,11 @@
 import signal
 import time
 
-from chaos_fault import Fault
+from chaos_fault import NOT_CONNECTED, Fault
 from chaos_service_faults import unacknowledged_pushes
 from chaos_signals import SERVICES
 
 CONNECTION_LOST = "any log: Broker connection failed; reconnecting|Cannot connect to the broker"
-# A readiness condition holds for 30 s after its connection was lost.
-NOT_CONNECTED = "any not-ready broker-out: not connected"
 
 
 class Killed(Fault):

@@ -2,6 +2,9 @@
 
 import random
 
+# A readiness condition holds for 30 s after its connection was lost.
+NOT_CONNECTED = "any not-ready broker-out: not connected"
+
 
 class Fault:
     """A fault that begins, holds for some seconds, and ends.
@@ -42,6 +45,10 @@ class Fault:
         if self.nodes > nodes:
             return f"needs {self.nodes} broker nodes, the stack has {nodes}"
         return self.needs
+
+    def signals_of(self, stack) -> tuple[str, ...]:
+        """The signals on this stack. With several broker nodes, services are connected to another one at once."""
+        return tuple(one for one in self.signals if one != NOT_CONNECTED or len(stack.broker_nodes) == 1)
 
     def begin(self, stack, random: random.Random) -> dict:
         """Starts the fault. Returns its choices for the history."""

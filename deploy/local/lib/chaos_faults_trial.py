@@ -117,7 +117,7 @@ def processor_seconds(stack) -> dict[str, float]:
 
 def try_out(stack, fault, traffic: Traffic, seed: int) -> bool:
     extra_before = traffic.extra()
-    watch = SignalWatch(stack, fault.signals)
+    watch = SignalWatch(stack, fault.signals_of(stack))
     result = {"fault": fault.name}
     problem = None
     try:

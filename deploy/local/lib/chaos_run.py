@@ -95,7 +95,7 @@ class ChaosRun:
             note(f"{fault.name}: skipped, {needs}")
             return
         self.flows.set()
-        watch = SignalWatch(self.stack, fault.signals)
+        watch = SignalWatch(self.stack, fault.signals_of(self.stack))
         span = FaultSpan(fault.name, time.time(), 0, None, fault.recovery)
         self.history.note("fault-begins", fault=fault.name)
         # A large group and a campaign are under way in every third fault.
