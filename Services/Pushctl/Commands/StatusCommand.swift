@@ -57,7 +57,7 @@ struct StatusCommand: AsyncParsableCommand {
     }
 
     private func read() async throws -> StatusReport {
-        let queues = try await Environment.isSet(.amqpURL) ? readQueues(WorkQueue.all(apps: apps.load().ids)) : nil
+        let queues = try await Environment.isSet(.amqpURL) ? readQueues(apps.load().workQueues) : nil
         let stored = try await Environment.isSet(.databaseURL) ? withDatabase { try await Self.read($0) } : nil
         var services: [ServiceProbe.Answer] = []
         for url in service { services.append(await ServiceProbe(url: url).answer()) }

@@ -92,6 +92,11 @@ extension AppConfiguration {
                 audience: bearer.audience, userClaim: bearer.userClaim, appClaim: bearer.appClaim,
                 leeway: bearer.leeway)
         }
-        return AppConfiguration(id: id, apns: apns, fcm: fcm, bearer: bearer, webOrigins: webOrigins)
+        let webhooks = try webhooks.map {
+            WebhookConfiguration(name: $0.name, url: $0.url, secretFile: try place($0.secretFile), kinds: $0.kinds)
+        }
+        return AppConfiguration(
+            id: id, apns: apns, fcm: fcm, bearer: bearer, webOrigins: webOrigins, hasReportQueue: hasReportQueue,
+            webhooks: webhooks)
     }
 }

@@ -3,7 +3,6 @@ import PushProtocol
 
 /// The current delivery state of one notification, for the upstream that sent its event.
 struct DeliveryReport: Hashable, Sendable {
-    static let eventType = "heliograph.notification.reported"
     static let source = "/heliograph/rules"
 
     var notification: UUID
@@ -32,11 +31,8 @@ struct DeliveryReport: Hashable, Sendable {
             "user_id": .string(user.rawValue), "rule": .string(rule), "push_sent": .bool(isPushSent),
             "devices_notified": .int(Int64(devices)), "failed": .bool(isFailed),
         ]
-        let event: JSONValue = [
-            "specversion": "1.0", "id": .string(id.uuidString.lowercased()), "source": .string(DeliveryReport.source),
-            "type": .string(DeliveryReport.eventType), "time": .string(RFC3339.string(from: moment.date)),
-            "datacontenttype": "application/json", "data": data,
-        ]
-        return try WireCoding.encode(event)
+        return try ReportEvent(
+            kind: .delivery, id: id, source: DeliveryReport.source, time: moment, data: data
+        ).body()
     }
 }

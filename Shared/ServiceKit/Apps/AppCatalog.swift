@@ -26,6 +26,12 @@ import FoundationEssentials
 ///             app-value: family-portal-ios              # the claim's value; the app's id when absent
 ///             leeway: 30s
 ///         web-origins: [https://portal.example]         # pages that may call the HTTP APIs (CORS)
+///         reports: { queue: true }                      # a queue of reports for the upstream; false when absent
+///         webhooks:
+///           - name: crm                                 # unique in the app
+///             url: https://crm.example/heliograph
+///             secret-file: crm.secrets                  # whsec_…, one a line
+///             events: [delivery, receipt, dead-device]  # all when absent
 ///
 /// Parsing is strict: an unknown, missing, repeated or mistyped key is an error with its line, and so is an unreadable
 /// file that the process uses. The services validate the files' content.
@@ -53,7 +59,9 @@ package struct AppCatalog: Hashable, Sendable {
         package static let fcm = Files(rawValue: 1 << 1)
         /// Verification keys of bearer tokens.
         package static let bearer = Files(rawValue: 1 << 2)
-        package static let all: Files = [.apns, .fcm, .bearer]
+        /// Secrets of webhooks.
+        package static let webhooks = Files(rawValue: 1 << 3)
+        package static let all: Files = [.apns, .fcm, .bearer, .webhooks]
     }
 
     /// The maximum file size in bytes, enough for several thousand apps.

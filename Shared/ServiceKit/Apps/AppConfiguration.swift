@@ -10,16 +10,22 @@ package struct AppConfiguration: Hashable, Sendable {
     package let bearer: [BearerVerification]
     /// The origins of the app's web clients, such as `https://portal.example` (RFC 6454 §6.2).
     package let webOrigins: Set<String>
+    /// Whether the app's upstream has a queue of reports.
+    package let hasReportQueue: Bool
+    package let webhooks: [WebhookConfiguration]
 
     package init(
         id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
-        bearer: [BearerVerification] = [], webOrigins: Set<String> = []
+        bearer: [BearerVerification] = [], webOrigins: Set<String> = [], hasReportQueue: Bool = false,
+        webhooks: [WebhookConfiguration] = []
     ) {
         self.id = id
         self.apns = apns
         self.fcm = fcm
         self.bearer = bearer
         self.webOrigins = webOrigins
+        self.hasReportQueue = hasReportQueue
+        self.webhooks = webhooks
     }
 }
 

@@ -19,7 +19,8 @@ import broker_cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
-SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator"]
+SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
+            "provider-simulator"]
 
 
 class Stack:
@@ -68,8 +69,8 @@ class Stack:
     def admin_port(self, service: str) -> int:
         """The port of a service's /metrics and /health."""
         base = int((self.state / "run" / "port-base").read_text())
-        if service == "events-api":
-            return base + 22
+        if service in ("events-api", "webhook-sender"):
+            return base + 22 + (service == "webhook-sender")
         return base + 10 + ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"].index(service)
 
     # HTTP
