@@ -53,7 +53,7 @@ struct CensusClassifier: Sendable {
         guard let time = item.evidenceAt, now - time > Self.grace,
             isMissing(item, at: .feedback, since: time + CensusEvidence.clockTolerance)
         else { return Placement(state: state, isOpen: true) }
-        // No later stage tells whether feedback had it.
+        // Feedback has no later stage, so nothing shows whether it had the outcome.
         guard !evidence.hasLostReport(of: CensusStage.feedback.services, since: time) else {
             return Placement(state: state, isOpen: false)
         }

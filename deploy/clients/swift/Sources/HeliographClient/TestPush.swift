@@ -1,6 +1,6 @@
 import Foundation
 
-/// What became of a test push.
+/// The result of a test push.
 public struct TestPush: Decodable, Sendable {
     /// A provider's answer for one device.
     public struct Device: Decodable, Sendable {
