@@ -2,6 +2,7 @@ import AMQP
 import Foundation
 import HTTPTypes
 import Messaging
+import Postgres
 import PushProtocol
 import Synchronization
 import Testing

@@ -173,7 +173,8 @@ import TestSupport
     }
 
     @Test func `one app uses at most half of the budget, and another app the rest`() async throws {
-        let (gate, isHeld) = (Gate(), Mutex(0))
+        let gate = Gate()
+        let isHeld = Mutex(0)
         let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { messages in
             isHeld.withLock { $0 += 1 }
             await gate.pass()

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTP2
 import Providers
+import PushProtocol
 import PushSending
 import ServiceKit
 import Synchronization
