@@ -41,8 +41,9 @@ import TestSupport
         var names: Set<String> = []
         for file in files where !file.hasSuffix("MetricHelp.swift") {
             names.formUnion(
-                try Repository.text(file).matches(of: #/"((?:heliograph|process)_[a-z_]+_[a-z]+|heliograph_[a-z]+)"/#)
-                    .map { String($0.1) })
+                try Repository.text(file).matches(
+                    of: #/"((?:heliograph|process)_[a-z_]+_[a-z]+|heliograph_[a-z]+|process_threads)"/#
+                ).map { String($0.1) })
         }
         // Roles of the database, and the database of tests.
         names.subtract([

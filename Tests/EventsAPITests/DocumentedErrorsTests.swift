@@ -43,7 +43,9 @@ import Yams
         let components = try #require(document["components"] as? [String: Any])
         let examples = try #require(components["examples"] as? [String: [String: Any]])
         var found: Set<Documented> = []
-        for (path, members) in try #require(document["paths"] as? [String: [String: Any]]) {
+        // MatrixRoutesTests provokes the errors of the Matrix gateway.
+        for (path, members) in try #require(document["paths"] as? [String: [String: Any]])
+        where !path.hasPrefix("/_matrix") {
             for (method, operation) in members {
                 let responses = try #require((operation as? [String: Any])?["responses"] as? [String: [String: Any]])
                 for (status, response) in responses {

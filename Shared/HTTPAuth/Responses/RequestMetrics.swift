@@ -61,7 +61,9 @@ package struct RequestMetrics<Context: RequestContext>: RouterMiddleware {
         _ request: Request, _ context: Context, _ status: HTTPResponse.Status, since start: ContinuousClock.Instant
     ) {
         let method = Self.methods.contains(request.method) ? request.method.rawValue : "other"
-        let key = Key(method: method, route: context.endpointPath ?? "none", status: status.code)
+        // Hummingbird writes NotFound for a request without a route.
+        let route = context.endpointPath.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "none"
+        let key = Key(method: method, route: route, status: status.code)
         timers.timer(key).record(duration: .now - start)
     }
 }

@@ -25,6 +25,7 @@ package enum MetricHelp {
             "Time from the event's arrival, or from the due time of a waiting notification, to acceptance.",
         "heliograph_events_api_busy_total": "Requests refused because the bodies in progress fill the budget.",
         "heliograph_events_api_events_total": "Events by result.",
+        "heliograph_events_api_matrix_devices_total": "Devices in requests of Matrix homeservers, by result.",
         "heliograph_feedback_erased_evidence_total": "Deleted evidence of erased users.",
         "heliograph_feedback_evidence_total": "Evidence by decision.",
         "heliograph_feedback_guard_tripped": "1 while the guard of the route is tripped.",
