@@ -55,7 +55,7 @@ struct TestPushRoutes: Sendable {
         return try EventReader(app: caller.app, mayRequestNotifications: true).structured(text)
     }
 
-    /// - Parameter knowledge: what is known about the push; nil if too many requests wait, or the log is unreadable.
+    /// - Parameter knowledge: the decision and outcomes so far; nil if too many requests wait, or the log is unreadable.
     private static func answer(_ id: String, _ knowledge: DecisionWaiter.Knowledge?) -> JSONValue {
         let trace = knowledge?.explanations.first??.traces.first
         let decision = trace?.decisions.last
