@@ -31,7 +31,8 @@ def from_feedback(stack, publish, token: str) -> None:
                                 {"provider": "apns", "token": token, "status": 410, "reason": "Unregistered",
                                  "timestamp": int(time.time() * 1000) + 1000})
     assert status in (200, 201, 204), answer
-    stack.service("kill", "feedback")
+    # A killed process would leave its last seconds unknown.
+    stack.service("stop", "feedback")
     publish()
     take_one(stack, "feedback.outcomes")
     stack.service("start", "feedback")
