@@ -46,10 +46,10 @@ def hasty(rules: str) -> str:
 
 
 def turn_plugin(state: pathlib.Path, port: int | None) -> None:
-    """Turns the broker's plugin on, on a port, or off. The broker's own list of plugins stays as it is, so that a
+    """Turns the broker's plugin on, on a port, or off. A start of the broker writes its list of plugins anew, so that a
     restart turns the plugin off.
     """
-    plugins = state / "rabbitmq" / "monitoring_plugins"
+    plugins = state / "rabbitmq" / "enabled_plugins"
     plugins.write_text(f"[{'rabbitmq_prometheus' if port else ''}].\n")
     setting = f'ok = application:set_env(rabbitmq_prometheus, tcp_config, [{{port, {port}}}, {{ip, "127.0.0.1"}}]), '
     code = (setting if port else "") + f'rabbit_plugins:ensure("{plugins}").'
