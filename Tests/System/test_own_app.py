@@ -32,7 +32,7 @@ class Reader:
     def run(self, commands: str) -> str:
         """Runs one block like a person would, and returns all of its output. A failed command fails the block."""
         commands = commands.replace(".local/", f"{self.stack.state}/")
-        script = f"set -a; . '{self.variables}'; set +a; set -e\n{commands}\nexport -p >'{self.variables}'"
+        script = f"set -a; . '{self.variables}'; set -e\n{commands}\nexport -p >'{self.variables}'"
         done = subprocess.run(
             ["bash", "-c", script], cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, text=True, timeout=180,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
