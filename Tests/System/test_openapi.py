@@ -63,7 +63,7 @@ def test_every_response_of_events_api_matches_its_description(stack):
     done = schemathesis(stack, f"{stack.env['EVENTS_API_URL']}/openapi.yaml", "--max-examples", "25", key=key)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
-    assert operations == 3 and requests > 90
+    assert operations == 4 and requests > 90
     # Rules dead-letter generated events without the fields that a rule needs; later tests expect no dead letters.
     all_is_handled(stack, "family-portal")
     code, output = stack.pushctl("dead", "drop", "rules.events.app.family-portal", "--yes")
