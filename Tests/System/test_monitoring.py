@@ -34,6 +34,7 @@ ABSENT = {
     "heliograph_messages_retried_total": "no message was retried",
     "heliograph_messages_dead_lettered_total": "no message was dead-lettered",
     "heliograph_rules_released_users_total": "nothing was held",
+    "heliograph_registry_registrations_total": "no device was registered over the bus",
     "heliograph_registry_campaign_devices_total": "no campaign ran",
     "heliograph_registry_deactivations_total": "no device was deactivated",
     "heliograph_feedback_guard_tripped": "no route has evidence",
