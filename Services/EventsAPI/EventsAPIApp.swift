@@ -30,15 +30,16 @@ struct EventsAPIApp {
         let waiting = PostgresPool(
             configuration: try context.postgres(poolSize: Self.waitingConnections), logger: context.logger)
 
-        let users = try await context.verifier(catalog, of: .user)
-        let publishers = try await context.verifier(catalog, of: .publisher)
+        let users = try await context.bearerVerifier(catalog, of: .user, caFile: .eventsCAFile)
+        let publishers = try await context.bearerVerifier(catalog, of: .publisher, caFile: .eventsCAFile)
         let limit = RateLimiter<String>("key", perMinute: try context.settings.integer(.eventsKeyEvents))
         let bus = outgoing.publisher
         let publisher = EventPublisher(
             service: context.name, deadline: try context.settings.duration(.eventsConfirmTime), logger: context.logger,
             send: { messages throws(AMQPError) in try await bus.publish(messages) })
         let explanations = ExplanationStore(waiting)
-        var api = PublishingAPI(
+        let devices = MatrixDeviceCheck(store: explanations)
+        let api = PublishingAPI(
             callers: PublisherAuthenticator(
                 keys: APIKeyAuthenticator(
                     APIKeyStore(database.pool, schema: "rules"), master: nil, limit: limit, logger: context.logger),
@@ -48,6 +49,10 @@ struct EventsAPIApp {
                 publisher: publisher, waiter: DecisionWaiter(store: explanations, logger: context.logger)),
             budget: ByteBudget(try context.settings.integer(.eventsRequestBytes)),
             batchLimit: try context.settings.integer(.eventsBatchBytes),
+            matrix: MatrixRoutes(
+                keys: MatrixPushkey.keys(try context.settings.optionalString(.eventsMatrixKey) ?? ""),
+                isConfigured: { apps.contains($0) }, publish: { await publisher.publish($0) },
+                hasNoDevice: { await devices.hasNoDevice($0) }),
             testPushes: TestPushRoutes(
                 users: BearerAuthenticator(users, logger: context.logger), limits: TestPushLimits(),
                 delivery: EventDelivery(
@@ -55,11 +60,6 @@ struct EventsAPIApp {
                     waiter: DecisionWaiter(
                         store: explanations, maximumRequests: TestPushRoutes.maximumWaiting, logger: context.logger))),
             isWebOrigin: { apps.listsWebOrigin($0) })
-        let devices = MatrixDeviceCheck(store: explanations)
-        api.matrix = MatrixRoutes(
-            keys: MatrixPushkey.keys(try context.settings.optionalString(.eventsMatrixKey) ?? ""),
-            isConfigured: { apps.contains($0) }, publish: { await publisher.publish($0) },
-            hasNoDevice: { await devices.hasNoDevice($0) })
         let server = try context.server(api.router, host: .eventsHost, port: .eventsPort)
         let reloader = try context.appReloader(
             catalog, using: files, consuming: { _ in [] }, publishingTo: [.events]
@@ -71,16 +71,5 @@ struct EventsAPIApp {
         return ServiceAssembly(
             database.services + [waiting] + outgoing.services
                 + [KeyRefresher(users, publishers), reloader, server])
-    }
-}
-
-extension ServiceContext {
-    fileprivate func verifier(
-        _ catalog: AppCatalog, of holder: TokenHolder
-    ) async throws -> BearerVerifier {
-        try await BearerVerifier(
-            catalog, of: holder,
-            fetch: BearerVerifier.fetch(caFile: try settings.optionalString(.eventsCAFile)),
-            maximumLifetime: try settings.duration(.bearerLifetime), logger: logger)
     }
 }

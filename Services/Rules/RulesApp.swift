@@ -46,11 +46,7 @@ struct RulesApp {
         for app in catalog.ids where ruleSets.ruleSets[app] == nil {
             context.logger.warnWithoutRuleFile(app)
         }
-        let verifier = try await BearerVerifier(
-            catalog,
-            fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
-            maximumLifetime: try context.settings.duration(.bearerLifetime),
-            logger: context.logger)
+        let verifier = try await context.bearerVerifier(catalog, caFile: .rulesCAFile)
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census], apps: catalog.ids)

@@ -3,6 +3,7 @@
 CONTAINERS_KEEP=yes leaves the containers running, and uses running ones.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -11,28 +12,24 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
 import docker
 
 ROOT = docker.ROOT
+sys.path.insert(0, str(ROOT / "deploy" / "local" / "lib"))
+
+import http_requests  # noqa: E402
+from waiting import eventually  # noqa: E402
+
+request = functools.partial(http_requests.request, timeout=20)
+
 SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator"]
 JOBS = ["app-folder", "credentials", "topology", "migrate", "logins", "demo"]
 # Ports that docker-compose.yml publishes.
 PORTS = [8080, 8081, 8082, 8443, 9480]
 SIMULATOR = "http://127.0.0.1:9480"
-
-
-def eventually(condition, within: float = 120, what: str = "the condition"):
-    """Waits until the condition returns a true value, and returns it."""
-    deadline = time.monotonic() + within
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"{what} did not come within {within} s"
-        time.sleep(0.2)
-    return value
 
 
 class Demonstration:
@@ -75,23 +72,7 @@ class Demonstration:
         return self.compose("run", "--rm", "--no-deps", "-T", *command, check=check)
 
     def requests(self, provider: str) -> list[dict]:
-        return self.http("GET", f"{SIMULATOR}/{provider}/requests")[1]["requests"]
-
-    def http(self, method: str, url: str, body=None, headers: dict[str, str] | None = None):
-        """Returns (status, parsed JSON or text)."""
-        request = urllib.request.Request(
-            url, data=None if body is None else json.dumps(body).encode(), method=method, headers=headers or {})
-        if body is not None and not request.has_header("Content-type"):
-            request.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                status, text = answer.status, answer.read()
-        except urllib.error.HTTPError as refusal:
-            status, text = refusal.code, refusal.read()
-        try:
-            return status, json.loads(text)
-        except ValueError:
-            return status, text.decode(errors="replace")
+        return request("GET", f"{SIMULATOR}/{provider}/requests")[1]["requests"]
 
 
 def first_check(container: str) -> float:
@@ -142,7 +123,7 @@ def demonstration(health_checks, tmp_path_factory):
             with socket.socket() as probe:
                 assert probe.connect_ex(("127.0.0.1", port)) != 0, f"port {port} is taken by another program"
     elif docker.podman("ps", "--quiet"):
-        demonstration.http("DELETE", f"{SIMULATOR}/requests")
+        request("DELETE", f"{SIMULATOR}/requests")
     started = time.monotonic()
     try:
         demonstration.compose("up", "--detach")

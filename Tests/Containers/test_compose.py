@@ -10,7 +10,8 @@ import uuid
 import pytest
 
 import docker
-from conftest import JOBS, SERVICES, SIMULATOR, eventually
+from conftest import JOBS, SERVICES, SIMULATOR, request
+from waiting import eventually
 
 USER = 65532
 MEBIBYTE = 1 << 20
@@ -32,7 +33,7 @@ def test_the_demonstration_rings_three_phones(demonstration):
     topics = {request["headers"]["apns-topic"] for request in demonstration.requests("apns")}
     assert topics == {"com.example.hideandseek", "com.familyportal.app"}
     assert all(request["status"] == 200 for provider in ("apns", "fcm") for request in demonstration.requests(provider))
-    status, page = demonstration.http("GET", f"{SIMULATOR}/")
+    status, page = request("GET", f"{SIMULATOR}/")
     assert status == 200 and "<html" in page
 
 

@@ -2,48 +2,23 @@
 
 import http.client
 import json
-import pathlib
-import re
 import ssl
-import subprocess
 import uuid
 
 import pytest
 
 import docker
-from conftest import ROOT, SERVICES, eventually
+from conftest import ROOT, SERVICES, request
+from pages import Reader, steps
+from waiting import eventually
 
 PAGE = ROOT / "deploy" / "operations" / "own-app-in-containers.md"
-
-
-def steps(page: str) -> list[tuple[str, list[str]]]:
-    """The shell blocks of a page, each with the lines that it is said to print."""
-    blocks = re.findall(r"```sh\n(.*?)```(?:\n+```text\n(.*?)```)?", page, re.DOTALL)
-    return [(commands, expected.splitlines()) for commands, expected in blocks]
-
-
-class Reader:
-    """A person who follows the page: one shell, whose variables last from step to step."""
-
-    def __init__(self, demonstration, home: pathlib.Path):
-        self.variables = home / "variables"
-        self.variables.write_text("")
-        self.environment = {**demonstration.environment, "HOME": str(home)}
-
-    def run(self, commands: str) -> str:
-        """Runs one block like a person would, and returns all of its output. A failed command fails the block."""
-        script = f"set -a; . '{self.variables}'; set +a; set -e\n{commands}\nexport -p >'{self.variables}'"
-        done = subprocess.run(
-            ["bash", "-c", script], cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, text=True, timeout=1800,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert done.returncode == 0, f"{commands}\n{done.stdout[-3000:]}"
-        return done.stdout
 
 
 def test_every_command_of_the_page_works_and_prints_what_the_page_says(demonstration, tmp_path):
     demonstration.wait_for_health()
     before = {service: demonstration.pid(service) for service in SERVICES}
-    reader = Reader(demonstration, tmp_path)
+    reader = Reader(demonstration.environment, tmp_path, timeout=1800)
     blocks = steps(PAGE.read_text())
     assert len(blocks) >= 7
     assert blocks.pop(0)[0] == "docker compose up --detach\n", "the fixture runs the first block"
@@ -106,7 +81,7 @@ def test_events_over_http_ring_a_phone(demonstration):
     text = f"over HTTP {uuid.uuid4().hex[:8]}"
     event["id"] = f"http-{uuid.uuid4()}"
     event["data"]["message"]["text"] = text
-    status, answer = demonstration.http(
+    status, answer = request(
         "POST", "http://127.0.0.1:8082/v1/events", event,
         {"Authorization": f"Bearer {key}", "Content-Type": "application/cloudevents+json"})
     assert status == 202, answer

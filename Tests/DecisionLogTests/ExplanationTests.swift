@@ -21,14 +21,20 @@ import TestSupport
         }
     }
 
+    private func insertEvent(
+        _ key: UUID, in app: String, _ id: String, ruleSet: UUID, _ pool: PostgresPool
+    ) async throws {
+        try await pool.execute(
+            """
+            INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+            VALUES (\(key), \(app), '/up', \(id), 'chat.written', \(ruleSet), \(noon))
+            """)
+    }
+
     private func fill(_ pool: PostgresPool) async throws {
         let later = noon.addingTimeInterval(3600)
         for (key, app) in [(event, "portal"), (UUID(), "other")] {
-            try await pool.execute(
-                """
-                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
-                VALUES (\(key), \(app), '/up', 'e-1', 'chat.written', \(event), \(noon))
-                """)
+            try await insertEvent(key, in: app, "e-1", ruleSet: event, pool)
         }
         try await pool.execute(
             """
@@ -94,11 +100,7 @@ import TestSupport
     @Test func `pages of an event with many users contain each notification once`() async throws {
         try await withStore { store, pool in
             let many = UUID()
-            try await pool.execute(
-                """
-                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
-                VALUES (\(many), 'portal', '/up', 'e-2', 'chat.written', \(many), \(noon))
-                """)
+            try await insertEvent(many, in: "portal", "e-2", ruleSet: many, pool)
             // Two rules for each user; every third notification was held first. Locales sort the names unlike bytes.
             try await pool.execute(
                 """
@@ -136,11 +138,7 @@ import TestSupport
     @Test func `an event with more notifications than a page is complete when all pushes have outcomes`() async throws {
         try await withStore { store, pool in
             let many = UUID()
-            try await pool.execute(
-                """
-                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
-                VALUES (\(many), 'portal', '/up', 'e-2', 'chat.written', \(many), \(noon))
-                """)
+            try await insertEvent(many, in: "portal", "e-2", ruleSet: many, pool)
             // Each was held first. Every third is in the inbox only, and one addresses an audience.
             try await pool.execute(
                 """

@@ -136,26 +136,16 @@ import Yams
                 found.add(name, try await send(http, name, key: EventsOpenAPITests.anyKey))
             }
         }
-        let gate = Gate()
-        let isHeld = Mutex(false)
-        let held: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { messages in
-            isHeld.withLock { $0 = true }
-            await gate.pass()
-            return messages.map { _ in .confirmed }
-        }
-        try await EventsHTTP.with(budget: 1, send: held) { http async throws in
+        let publishes = HeldPublishes()
+        try await EventsHTTP.with(budget: 1, send: publishes.send) { http async throws in
             let key = try await http.key(for: [.publishEvents, .sendNotifications])
             let first = Task { try await send(http, "events", key: key) }
-            try await eventually("the first request publishes") { isHeld.withLock(\.self) }
+            try await eventually("the first request publishes") { publishes.count == 1 }
             for name in publishing.keys { found.add(name, try await send(http, name, key: key)) }
-            gate.open()
+            publishes.release()
             _ = try await first.value
         }
-        let never: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { _ throws(AMQPError) in
-            try? await Task.sleep(for: .seconds(3600))
-            throw AMQPError(.cancelled, operation: "publish", detail: "cancelled")
-        }
-        try await EventsHTTP.with(deadline: .milliseconds(50), send: never) { http async throws in
+        try await EventsHTTP.with(deadline: .milliseconds(50), send: unconfirmed()) { http async throws in
             let key = try await http.key(for: [.publishEvents, .sendNotifications])
             for name in publishing.keys { found.add(name, try await send(http, name, key: key)) }
         }

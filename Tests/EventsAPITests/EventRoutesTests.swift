@@ -153,19 +153,13 @@ import TestSupport
     }
 
     @Test func `a full budget of bodies refuses further requests, which may be repeated`() async throws {
-        let gate = Gate()
-        let isHeld = Mutex(false)
-        let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { messages in
-            isHeld.withLock { $0 = true }
-            await gate.pass()
-            return messages.map { _ in .confirmed }
-        }
-        try await EventsHTTP.with(budget: 150, send: send) { http async throws in
+        let publishes = HeldPublishes()
+        try await EventsHTTP.with(budget: 150, send: publishes.send) { http async throws in
             let key = try await http.key()
             let first = Task { try await http.post(event("1"), key: key).status }
-            try await eventually("the first request publishes") { isHeld.withLock(\.self) }
+            try await eventually("the first request publishes") { publishes.count == 1 }
             let refused = try await http.post(event("2"), key: key)
-            gate.open()
+            publishes.release()
             #expect(refused.status == 503 && refused.headers[.retryAfter] == "1")
             #expect(try await first.value == 202)
             #expect(try await http.post(event("2"), key: key).status == 202)
@@ -173,24 +167,18 @@ import TestSupport
     }
 
     @Test func `one app uses at most half of the budget, and another app the rest`() async throws {
-        let gate = Gate()
-        let isHeld = Mutex(0)
-        let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { messages in
-            isHeld.withLock { $0 += 1 }
-            await gate.pass()
-            return messages.map { _ in .confirmed }
-        }
+        let publishes = HeldPublishes()
         let size = event("1").utf8.count
-        try await EventsHTTP.with(budget: 4 * size, send: send) { http async throws in
+        try await EventsHTTP.with(budget: 4 * size, send: publishes.send) { http async throws in
             let (key, every) = (try await http.key(1), try await http.key(2, app: nil))
             let held = (1...2).map { number in Task { try await http.post(event("\(number)"), key: key).status } }
-            try await eventually("two requests publish") { isHeld.withLock { $0 == 2 } }
+            try await eventually("two requests publish") { publishes.count == 2 }
             // Also with another key for the same app.
             #expect(try await http.post(event("3"), key: key).status == 503)
             #expect(try await http.post(event("3"), key: every, ["Heliograph-App": "demo"]).status == 503)
             let other = Task { try await http.post(event("4"), key: every, ["Heliograph-App": "other"]).status }
-            try await eventually("the other app publishes") { isHeld.withLock { $0 == 3 } }
-            gate.open()
+            try await eventually("the other app publishes") { publishes.count == 3 }
+            publishes.release()
             for task in held + [other] { #expect(try await task.value == 202) }
         }
     }
@@ -234,11 +222,7 @@ import TestSupport
 
     @Test func `without a confirm in time the answer is 503, and unsent events are withdrawn`() async throws {
         let cancelled = Mutex(0)
-        let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] = { _ throws(AMQPError) in
-            try? await Task.sleep(for: .seconds(3600))
-            cancelled.withLock { $0 += 1 }
-            throw AMQPError(.cancelled, operation: "publish", detail: "cancelled")
-        }
+        let send = unconfirmed { cancelled.withLock { $0 += 1 } }
         try await EventsHTTP.with(deadline: .milliseconds(50), send: send) { http async throws in
             let key = try await http.key()
             let answer = try await http.post(event(), key: key)

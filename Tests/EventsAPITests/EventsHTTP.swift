@@ -39,13 +39,13 @@ struct EventsHTTP: Sendable {
         requests: Int = 0, budget: Int = 1 << 30, batchLimit: Int = 1 << 20, deadline: Duration = .seconds(60),
         settlingTime: Duration = DecisionWaiter.settlingTime,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
-        send: (@Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation])? = nil,
+        send: Send? = nil,
         _ body: @escaping @Sendable (EventsHTTP) async throws -> Void
     ) async throws {
         let bus = InMemoryBus(apps: [app, other])
         let limit = RateLimiter<String>("key", perMinute: requests, uptime: uptime)
         // The compiler crashes on `send ?? { … }` in the argument.
-        let publish: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
+        let publish: Send
         if let send {
             publish = send
         } else {

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `an invented method has no label of its own`() async throws {
-        let labels = try await send(HTTPRequest.Method(rawValue: "HACK")!, "/fails")
+        let labels = try await send(HTTPRequest.Method(rawValue: "BREW")!, "/fails")
         #expect(labels == [["method": "other", "route": "none", "status": "404"]])
     }
 }

@@ -1,8 +1,6 @@
 """The page "Your own app", command by command, and apps that are added to running services."""
 
-import os
 import pathlib
-import re
 import subprocess
 import uuid
 
@@ -10,34 +8,9 @@ import pytest
 
 from conftest import ROOT
 from local_stack import SERVICES, cloud_event, eventually
+from pages import Reader, steps
 
 PAGE = ROOT / "deploy" / "operations" / "your-own-app.md"
-
-
-def steps(page: str) -> list[tuple[str, list[str]]]:
-    """The shell blocks of a page, each with the lines that it is said to print."""
-    blocks = re.findall(r"```sh\n(.*?)```(?:\n+```text\n(.*?)```)?", page, re.DOTALL)
-    return [(commands, expected.splitlines()) for commands, expected in blocks]
-
-
-class Reader:
-    """A person who follows the page: one shell, whose variables last from step to step."""
-
-    def __init__(self, stack, home: pathlib.Path):
-        self.stack, self.variables = stack, home / "variables"
-        self.variables.write_text("")
-        # Everything is built: `swift build` would wait for other builds of this checkout.
-        self.environment = {**stack.environment, "HOME": str(home), "LOCAL_SKIP_BUILD": "yes"}
-
-    def run(self, commands: str) -> str:
-        """Runs one block like a person would, and returns all of its output. A failed command fails the block."""
-        commands = commands.replace(".local/", f"{self.stack.state}/")
-        script = f"set -a; . '{self.variables}'; set -e\n{commands}\nexport -p >'{self.variables}'"
-        done = subprocess.run(
-            ["bash", "-c", script], cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, text=True, timeout=180,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert done.returncode == 0, f"{commands}\n{done.stdout[-3000:]}"
-        return done.stdout
 
 
 def is_repeatable(commands: str) -> bool:
@@ -51,7 +24,7 @@ def pids(stack) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def reader(stack, tmp_path_factory):
-    return Reader(stack, tmp_path_factory.mktemp("home"))
+    return Reader(stack.environment, tmp_path_factory.mktemp("home"), stack.state)
 
 
 def test_every_command_of_the_page_works_and_prints_what_the_page_says(stack, reader):

@@ -9,8 +9,8 @@ import pytest
 
 from conftest import ROOT, further_stack, phones_of, registering
 from local_stack import cloud_event, eventually
+from pages import Reader, steps
 from test_erasure import erase, sql
-from test_own_app import Reader, steps
 from test_token_deactivation import states
 
 PAGE = ROOT / "deploy" / "operations" / "backup.md"
@@ -50,7 +50,7 @@ def test_a_restored_database_serves_what_waited_and_obeys_repeated_sign_outs(dri
     dump = subprocess.run(["pg_dump", "--version"], capture_output=True, text=True, check=True).stdout
     if major(sql(stack, "SHOW server_version")) > major(dump):
         pytest.skip("pg_dump is older than the server")
-    reader = Reader(stack, tmp_path)
+    reader = Reader(stack.environment, tmp_path, stack.state)
     reader.run(f"export PATH='{ROOT}/.build/debug':$PATH\n. .local/env")
     make, stop, restore, registry, rest = [
         commands.replace("heliograph.dump", f"'{tmp_path}/heliograph.dump'")

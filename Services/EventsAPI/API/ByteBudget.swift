@@ -1,5 +1,4 @@
 import HTTPAuth
-import HTTPTypes
 import Metrics
 import PushProtocol
 import Synchronization
@@ -8,9 +7,6 @@ import Synchronization
 ///
 /// One app may use half of the budget, so that its publishers cannot stop those of the others.
 final class ByteBudget: Sendable {
-    /// The `Retry-After` of a refused request, in seconds.
-    private static let retryAfter = 1
-
     private struct Usage {
         var total = 0
         var byApp: [AppID: Int] = [:]
@@ -42,9 +38,7 @@ final class ByteBudget: Sendable {
         }
         guard isReserved else {
             Counter(label: "heliograph_events_api_busy_total", dimensions: [("app", app.rawValue)]).increment()
-            throw APIError(
-                status: .serviceUnavailable, message: "too many requests are in progress; try again",
-                retryAfter: Self.retryAfter)
+            throw APIError.busy
         }
         defer {
             used.withLock { used in

@@ -3,7 +3,6 @@ import Logging
 import Postgres
 import PushProtocol
 import ServiceKit
-import Synchronization
 
 /// Waits for the decisions and outcomes of published events.
 final class DecisionWaiter: Sendable {
@@ -38,18 +37,17 @@ final class DecisionWaiter: Sendable {
 
     private let store: ExplanationStore
     private let logger: Logger
-    private let maximumRequests: Int
     private let settlingTime: Duration
-    private let waiting = Mutex(0)
+    private let waiting: ConcurrencyLimit
 
     init(
         store: ExplanationStore, maximumRequests: Int = DecisionWaiter.maximumRequests,
         settlingTime: Duration = DecisionWaiter.settlingTime, logger: Logger
     ) {
         self.store = store
-        self.maximumRequests = maximumRequests
         self.settlingTime = settlingTime
         self.logger = logger
+        waiting = ConcurrencyLimit(maximumRequests)
     }
 
     /// Returns the log's entries about the events as soon as all are complete or the time is over.
@@ -58,13 +56,10 @@ final class DecisionWaiter: Sendable {
     ///
     /// - Returns: nil if too many requests wait, or no read succeeded. The events are published in any case.
     func knowledge(of events: [EventReceipt.Identity], within time: Duration) async -> Knowledge? {
-        let mayWait = waiting.withLock { waiting in
-            guard waiting < maximumRequests else { return false }
-            waiting += 1
-            return true
-        }
-        guard mayWait else { return nil }
-        defer { waiting.withLock { $0 -= 1 } }
+        await waiting.run { await read(events, within: time) } ?? nil
+    }
+
+    private func read(_ events: [EventReceipt.Identity], within time: Duration) async -> Knowledge? {
         let end = ContinuousClock.now + time
         var round = 0
         var last: Knowledge?

@@ -4,14 +4,13 @@ import HTTPTypes
 import Hummingbird
 import Metrics
 import PushProtocol
-import Synchronization
 
 /// `POST /_matrix/push/v1/notify`: a push gateway for Matrix homeservers.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
 /// | `heliograph_events_api_matrix_devices_total` | counter | result | devices of requests: published, rejected, invalid |
-final class MatrixRoutes: Sendable {
+struct MatrixRoutes: Sendable {
     /// The maximum body, in bytes. A Matrix event has at most 64 KiB.
     static let maximumBody = 96 << 10
     /// The maximum number of requests in progress. Anybody may call, so they have memory of their own.
@@ -25,7 +24,7 @@ final class MatrixRoutes: Sendable {
     private let isConfigured: @Sendable (AppID) -> Bool
     private let publish: @Sendable ([IncomingEvent]) async -> [EventRefusal?]
     private let hasNoDevice: @Sendable (DomainEvent) async -> Bool
-    private let running = Mutex(0)
+    private let running = ConcurrencyLimit(maximumRequests)
 
     /// - Parameters:
     ///   - keys: the keys of pushkeys; empty switches the gateway off.
@@ -50,13 +49,7 @@ final class MatrixRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.post("_matrix/push/v1/notify") { request, context in
-            await Response.answering(context) {
-                do {
-                    return try await self.answer(request)
-                } catch let refusal as EventRefusal {
-                    throw APIError(refusal)
-                }
-            }
+            await Response.answeringPublisher(context) { try await answer(request) }
         }
     }
 
@@ -70,7 +63,7 @@ final class MatrixRoutes: Sendable {
         guard !keys.isEmpty else {
             throw APIError(status: .notFound, message: "the Matrix gateway is off; set EVENTS_API_MATRIX_KEY")
         }
-        let (notify, targets) = try await reserving {
+        let reading = try await running.run {
             let notify = try MatrixNotify(try await request.bytes(upTo: Self.maximumBody))
             let targets = try self.targets(of: notify)
             let events = targets.compactMap(\.event)
@@ -78,6 +71,7 @@ final class MatrixRoutes: Sendable {
             if let refusal = await publish(events).lazy.compactMap({ $0 }).first { throw refusal }
             return (notify, targets)
         }
+        guard let (notify, targets) = reading else { throw APIError.busy }
         var rejected: [String] = []
         for target in targets {
             guard notify.isAboutEvent, let event = target.event?.event, await hasNoDevice(event) else { continue }
@@ -108,20 +102,6 @@ final class MatrixRoutes: Sendable {
                 message: "no pushkey is signed for a configured app with a key of EVENTS_API_MATRIX_KEY")
         }
         return targets
-    }
-
-    private func reserving<Result>(_ body: () async throws -> Result) async throws -> Result {
-        let mayRun = running.withLock { running in
-            guard running < Self.maximumRequests else { return false }
-            running += 1
-            return true
-        }
-        guard mayRun else {
-            throw APIError(
-                status: .serviceUnavailable, message: "too many requests are in progress; try again", retryAfter: 1)
-        }
-        defer { running.withLock { $0 -= 1 } }
-        return try await body()
     }
 
     private func count(_ devices: Int, _ result: String) {

@@ -45,13 +45,14 @@ struct TestPushRoutes: Sendable {
 
     /// The event that requests the push.
     static func event(to caller: Caller, id: UUID, at time: Date) throws(EventRefusal) -> IncomingEvent {
-        let envelope: JSONValue = [
-            "specversion": "1.0", "id": .string(id.uuidString.lowercased()), "source": .string(source),
-            "type": .string(DirectNotification.eventType), "time": .string(RFC3339.string(from: time)),
-            "data": DirectNotification.test(to: caller.user).json,
-        ]
         let text: [UInt8]
-        do { text = try WireCoding.encode(envelope) } catch { throw EventRefusal(error) }
+        do {
+            text = try DirectNotification.event(
+                DirectNotification.test(to: caller.user).json, id: .string(id.uuidString.lowercased()), source: source,
+                at: time)
+        } catch {
+            throw EventRefusal(error)
+        }
         return try EventReader(app: caller.app, mayRequestNotifications: true).structured(text)
     }
 

@@ -67,11 +67,12 @@ struct MatrixNotify: Sendable {
         }
         guard !content.isEmpty else { return nil }
         data["content"] = .object(content)
-        let event: JSONValue = [
-            "specversion": "1.0", "id": .string(id.uuidString.lowercased()), "source": "/matrix",
-            "type": .string(ReservedType.notificationRequest), "data": .object(data),
-        ]
-        do { return try WireCoding.encode(event) } catch { throw EventRefusal(error) }
+        do {
+            return try DirectNotification.event(
+                .object(data), id: .string(id.uuidString.lowercased()), source: "/matrix", at: nil)
+        } catch {
+            throw EventRefusal(error)
+        }
     }
 
     private func words(about event: String, sound: String?) -> [String: JSONValue] {

@@ -20,12 +20,13 @@ struct NotificationReader: Sendable {
         let id = members.removeValue(forKey: Self.id) ?? .null
         let data = JSONValue.object(members)
         do { try ProviderCheck.check(try DirectNotification(data), of: app) } catch { throw Self.refusal(error) }
-        let envelope: JSONValue = [
-            "specversion": "1.0", "id": id == .null ? .string(try newID(data)) : id, "source": .string(Self.source),
-            "type": .string(DirectNotification.eventType), "time": .string(RFC3339.string(from: time)), "data": data,
-        ]
+        let eventID = id == .null ? JSONValue.string(try newID(data)) : id
         let text: [UInt8]
-        do { text = try WireCoding.encode(envelope) } catch { throw Self.refusal(error) }
+        do {
+            text = try DirectNotification.event(data, id: eventID, source: Self.source, at: time)
+        } catch {
+            throw Self.refusal(error)
+        }
         return try EventReader(app: app, traceparent: traceparent, mayRequestNotifications: true).structured(text)
     }
 

@@ -20,10 +20,7 @@ import ServiceKit
     /// Builds connections, handlers and workers, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps(using: .bearer)
-        let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
-        let verifier = try await BearerVerifier(
-            catalog, fetch: fetch, maximumLifetime: try context.settings.duration(.bearerLifetime),
-            logger: context.logger)
+        let verifier = try await context.bearerVerifier(catalog, caFile: .registryCAFile)
         let database = try context.database(schema: "registry", migration: 11)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)

@@ -127,10 +127,7 @@ import TestSupport
 
     @Test func `an outage holds the batch, counts no attempt, and is reported`() async throws {
         let dependency = Dependency()
-        let handler = ScriptedHandler { batch in
-            try dependency.use()
-            return batch.map { _ in .done }
-        }
+        let handler = ScriptedHandler(using: dependency)
         let log = CapturingLogger()
         try await withStage(bus, handler, policy: .test(prefetch: 20), logger: log.logger) { stage in
             for number in 1...100 { bus.event("\(number)") }

@@ -50,10 +50,7 @@ import TestSupport
         let bus = InMemoryBus(apps: [demo])
         let metrics = TestMetrics()
         let dependency = Dependency()
-        let handler = ScriptedHandler { batch in
-            try dependency.use()
-            return batch.map { _ in .done }
-        }
+        let handler = ScriptedHandler(using: dependency)
         let labels = [("stage", "rules"), ("queue", "rules.events")]
         try await withMetrics(metrics) {
             try await withStage(bus, handler) { _ in
@@ -71,10 +68,7 @@ import TestSupport
         let bus = InMemoryBus(apps: [demo])
         let metrics = TestMetrics()
         let dependency = Dependency()
-        let handler = ScriptedHandler { batch in
-            try dependency.use()
-            return batch.map { _ in .done }
-        }
+        let handler = ScriptedHandler(using: dependency)
         let labels = [("stage", "rules"), ("queue", "rules.events")]
         func age() -> Double? { (try? metrics.expectGauge(MetricName.queueAge, labels))?.lastValue }
         try await withMetrics(metrics) {

@@ -21,6 +21,14 @@ final class ScriptedHandler: StageHandler {
         self.init { try $0.map(verdict) }
     }
 
+    /// Uses a dependency for each batch, and returns `done` for every message.
+    convenience init(using dependency: Dependency) {
+        self.init { batch in
+            try dependency.use()
+            return batch.map { _ in .done }
+        }
+    }
+
     /// All batches in order, including failed ones.
     var batches: [[String]] { calls.withLock { $0.map { $0.map(\.message) } } }
     var handled: [Delivery<String>] { calls.withLock { $0.flatMap { $0 } } }

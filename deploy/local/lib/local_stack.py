@@ -9,13 +9,12 @@ import os
 import pathlib
 import shlex
 import subprocess
-import time
-import urllib.error
-import urllib.request
 
 import pika
 
 import broker_cluster
+import http_requests
+from waiting import eventually  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
@@ -74,24 +73,9 @@ class Stack:
 
     # HTTP
 
-    def http(
-        self, method: str, url: str, body=None, headers: dict[str, str] | None = None, raw: bytes | None = None,
-        timeout: float = 10,
-    ):
-        """Returns (status, parsed JSON or text)."""
-        data = raw if raw is not None else None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
-        if body is not None:
-            request.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=timeout) as answer:
-                status, text = answer.status, answer.read()
-        except urllib.error.HTTPError as refusal:
-            status, text = refusal.code, refusal.read()
-        try:
-            return status, json.loads(text)
-        except ValueError:
-            return status, text.decode(errors="replace")
+    def http(self, method: str, url: str, body=None, headers: dict[str, str] | None = None, **options):
+        """Returns (status, parsed JSON or text), as ``http_requests.request`` does."""
+        return http_requests.request(method, url, body, headers, **options)
 
     def requests(self, provider: str) -> list[dict]:
         """The simulator's request log."""
@@ -193,15 +177,3 @@ class Stack:
 def cloud_event(type: str, data: dict, id: str, source: str = "/system-test") -> bytes:
     """A structured CloudEvent."""
     return json.dumps({"specversion": "1.0", "id": id, "source": source, "type": type, "data": data}).encode()
-
-
-def eventually(condition, within: float = 30, what: str = "the condition"):
-    """Waits until the condition returns a true value, and returns it."""
-    deadline = time.monotonic() + within
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not hold within {within} s")
-        time.sleep(0.1)
