@@ -122,6 +122,7 @@ let package = Package(
         .executable(name: "fcm-sender", targets: ["FCMSender"]),
         .executable(name: "feedback", targets: ["Feedback"]),
         .executable(name: "events-api", targets: ["EventsAPI"]),
+        .executable(name: "webhook-sender", targets: ["WebhookSender"]),
         .executable(name: "pushctl", targets: ["Pushctl"]),
         .executable(name: "provider-simulator", targets: ["ProviderSimulator"]),
     ],
@@ -255,6 +256,12 @@ let package = Package(
                 "Postgres", "PushProtocol", crypto, hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"], embedded: ["API/openapi.yaml"]),
         service(
+            "WebhookSender",
+            [
+                "ServiceConnections", "ServiceKit", "Messaging", "HTTPSFetch", "Primitives", "PushProtocol", logging,
+                metrics,
+            ], data: ["README.md"]),
+        service(
             "Pushctl",
             [
                 "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
@@ -337,7 +344,8 @@ let package = Package(
             "TokenRegistry",
             [
                 "TokenRegistry", "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption",
-                "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting,
+                "Contracts", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird,
+                hummingbirdTesting,
                 httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, nioCore,
             ]),
@@ -384,6 +392,12 @@ let package = Package(
                 logging, lifecycle, yams,
             ]),
         tests(
+            "WebhookSender",
+            [
+                "WebhookSender", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "HTTPSFetch", "Primitives",
+                "PushProtocol", "TestSupport", crypto, logging, lifecycle,
+            ]),
+        tests(
             "Pushctl",
             [
                 "Pushctl", "Primitives", "RegistryStore", "FeedbackStore", "DecisionLog", "TokenEncryption", "HTTPAuth",
@@ -403,7 +417,7 @@ let package = Package(
             [
                 "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules",
                 "APNsSender", "FCMSender",
-                "Feedback", "EventsAPI", "Pushctl", "ProviderSimulator", yams,
+                "Feedback", "EventsAPI", "WebhookSender", "Pushctl", "ProviderSimulator", yams,
             ]),
     ]
 )

@@ -152,7 +152,10 @@ struct RulesApp {
             keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "rules"), master: nil,
                 limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
-                logger: context.logger), inboxFeed: inboxFeed, now: now, isWebOrigin: { apps.listsWebOrigin($0) })
+                logger: context.logger), inboxFeed: inboxFeed, now: now,
+            receiptReporter: ReceiptReporter(
+                service: context.name, bus: bus.bus, isReported: { apps.wants(.receipt, of: $0) }),
+            isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
             connections: StreamRoutes.maximumStreams + HTTPServerLimits.defaultConnections)

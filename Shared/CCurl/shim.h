@@ -38,6 +38,11 @@ static inline CURLcode shim_easy_setopt_callback(CURL *handle, CURLoption option
     return curl_easy_setopt(handle, option, value);
 }
 
+/// CURLOPT_OPENSOCKETFUNCTION.
+static inline CURLcode shim_easy_setopt_opensocket(CURL *handle, curl_opensocket_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+
 // curl_easy_getinfo
 
 static inline CURLcode shim_easy_getinfo_long(CURL *handle, CURLINFO info, long *value) {

@@ -8,10 +8,11 @@ final class FetchEngine: Sendable {
 
     private let mailbox: FetchMailbox
 
-    init() {
+    /// - Parameter connectionsPerHost: 0 for no limit.
+    init(connectionsPerHost: Int) {
         mailbox = FetchMailbox()
         let mailbox = mailbox
-        let thread = Thread { FetchLoop(mailbox: mailbox).run() }
+        let thread = Thread { FetchLoop(mailbox: mailbox, connectionsPerHost: connectionsPerHost).run() }
         thread.name = "https-fetch"
         thread.start()
     }

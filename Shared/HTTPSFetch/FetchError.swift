@@ -8,6 +8,8 @@ package struct FetchError: Error, Equatable, Sendable {
         case invalidConfiguration
         /// The host name does not resolve, or the host refuses connections.
         case unreachable
+        /// All addresses of the host are refused by the client's address check.
+        case addressRefused
         /// The certificate was rejected, or the TLS handshake failed.
         case untrusted
         case timedOut
@@ -28,7 +30,7 @@ extension FetchError {
     package var isRetriable: Bool {
         switch code {
         case .unreachable, .untrusted, .timedOut, .broken: true
-        case .invalidRequest, .invalidConfiguration, .responseTooLarge, .cancelled: false
+        case .invalidRequest, .invalidConfiguration, .addressRefused, .responseTooLarge, .cancelled: false
         }
     }
 }

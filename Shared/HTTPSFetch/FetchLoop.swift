@@ -8,12 +8,12 @@ struct FetchLoop: ~Copyable {
     private var continuations: [Int: CheckedContinuation<FetchEngine.FetchResult, Never>] = [:]
     private var isStopped = false
 
-    init(mailbox: FetchMailbox) {
+    init(mailbox: FetchMailbox, connectionsPerHost: Int) {
         self.mailbox = mailbox
         _ = globalInitialization
         multi = curl_multi_init()
         if let multi {
-            _ = shim_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 4)
+            _ = shim_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, connectionsPerHost)
             mailbox.setWakeable(FetchMailbox.MultiReference(pointer: multi))
         }
     }

@@ -1,4 +1,4 @@
-/// An HTTPS client for low request rates: OAuth access tokens, JWK sets, operator commands.
+/// An HTTPS client for low request rates: OAuth access tokens, JWK sets, operator commands, webhooks.
 ///
 /// Requires TLS 1.2 and verifies the peer with the system's trust store or one CA file. Allows plain `http` for
 /// loopback addresses only. Does not follow redirects. Uses the proxies of the environment like curl (`HTTPS_PROXY`,
@@ -12,7 +12,13 @@ package struct HTTPSFetch: Sendable {
         let connectTimeout: Duration
         let timeout: Duration
         let maximumResponseSize: Int
+        let keepsBody: Bool
+        let mayConnect: AddressCheck?
     }
+
+    /// Decides whether a connection may be opened to an address of 4 or 16 bytes in network order. Called on the
+    /// client's thread.
+    package typealias AddressCheck = @Sendable (_ address: [UInt8]) -> Bool
 
     private let limits: Limits
     private let engine: FetchEngine
@@ -21,13 +27,19 @@ package struct HTTPSFetch: Sendable {
     ///   - caFile: PEM certificates to trust *instead of* the system's.
     ///   - timeout: of a whole request, including the connect.
     ///   - maximumResponseSize: the limit of the body and of the header block, each, in bytes.
+    ///   - keepsBody: whether responses have their body. Otherwise it is read and dropped, without a limit of its size.
+    ///   - connectionsPerHost: the maximum connections to one host; 0 for no limit. Further requests wait.
+    ///   - mayConnect: refuses addresses after the host's name was resolved; a refused request fails with
+    ///     `addressRefused`. With it, no proxy is used, because the proxy would choose the address.
     package init(
         caFile: String? = nil, connectTimeout: Duration = .seconds(5), timeout: Duration = .seconds(15),
-        maximumResponseSize: Int = 1 << 20
+        maximumResponseSize: Int = 1 << 20, keepsBody: Bool = true, connectionsPerHost: Int = 4,
+        mayConnect: AddressCheck? = nil
     ) {
         limits = Limits(
-            caFile: caFile, connectTimeout: connectTimeout, timeout: timeout, maximumResponseSize: maximumResponseSize)
-        engine = FetchEngine()
+            caFile: caFile, connectTimeout: connectTimeout, timeout: timeout, maximumResponseSize: maximumResponseSize,
+            keepsBody: keepsBody, mayConnect: mayConnect)
+        engine = FetchEngine(connectionsPerHost: connectionsPerHost)
     }
 
     /// Sends a request and returns the complete response. Cancelling the task ends the request at once.

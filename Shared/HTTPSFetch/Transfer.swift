@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Foundation
 
 /// The input of a transfer.
 struct TransferSpecification: Sendable {
@@ -23,10 +24,16 @@ final class Transfer {
     private var headerBytes = 0
     private var body: [UInt8] = []
     private var isTooLarge = false
+    private let keepsBody: Bool
+    private let mayConnect: HTTPSFetch.AddressCheck?
+    private var hasRefusedAddress = false
+    private var hasAllowedAddress = false
 
     init(id: Int, _ specification: TransferSpecification) throws(FetchError) {
         origin = specification.target.origin
         maximumResponseSize = specification.limits.maximumResponseSize
+        keepsBody = specification.limits.keepsBody
+        mayConnect = specification.limits.mayConnect
         guard let handle = curl_easy_init() else {
             throw FetchError(code: .broken, origin: origin, detail: "libcurl has no memory left")
         }
@@ -51,6 +58,10 @@ final class Transfer {
                 FetchError(
                     code: .responseTooLarge, origin: origin,
                     detail: "the response is larger than \(maximumResponseSize) bytes"))
+        }
+        if code == CURLE_COULDNT_CONNECT, hasRefusedAddress, !hasAllowedAddress {
+            return .failure(
+                FetchError(code: .addressRefused, origin: origin, detail: "the host has no address that is allowed"))
         }
         guard code == CURLE_OK else { return .failure(error(code)) }
         var status = 0
@@ -90,6 +101,11 @@ extension Transfer {
         set(CURLOPT_HEADERDATA, context)
         _ = shim_easy_setopt_callback(handle, CURLOPT_WRITEFUNCTION, receiveBody)
         set(CURLOPT_WRITEDATA, context)
+        if mayConnect != nil {
+            _ = shim_easy_setopt_opensocket(handle, openSocket)
+            set(CURLOPT_OPENSOCKETDATA, context)
+            set(CURLOPT_PROXY, "")
+        }
     }
 
     private func setTrust(caFile: String?) {
@@ -164,7 +180,37 @@ private func receiveBody(
     return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().receive(body: bytes)
 }
 
+/// Called after the host's name was resolved, for each address that libcurl tries.
+private func openSocket(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ target: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    // CURL_SOCKET_BAD, a macro that Swift does not import.
+    guard let context, let target else { return -1 }
+    return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().makeSocket(to: target)
+}
+
 extension Transfer {
+    /// Returns a socket for the address, or -1 if the address is refused.
+    fileprivate func makeSocket(to target: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr), let mayConnect else { return -1 }
+        let length = Int(target.pointee.addrlen)
+        // The address is longer than `sockaddr`, the type of the member.
+        let address = UnsafeRawBufferPointer(start: UnsafeRawPointer(target) + offset, count: length)
+        let bytes: [UInt8]
+        switch target.pointee.family {
+        case AF_INET where length >= 8: bytes = Array(address[4..<8])
+        case AF_INET6 where length >= 24: bytes = Array(address[8..<24])
+        default: bytes = []
+        }
+        guard mayConnect(bytes) else {
+            hasRefusedAddress = true
+            return -1
+        }
+        hasAllowedAddress = true
+        let type = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        return socket(target.pointee.family, type, target.pointee.protocol)
+    }
+
     /// Returns the number of bytes accepted; a smaller number than given aborts the transfer.
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         let text = String(decoding: line, as: UTF8.self)
@@ -183,6 +229,7 @@ extension Transfer {
     }
 
     fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+        guard keepsBody else { return bytes.count }
         guard body.count + bytes.count <= maximumResponseSize else {
             isTooLarge = true
             return 0

@@ -46,7 +46,7 @@ extension ServiceContext {
         let incoming = ConnectionCondition()
         watch(publisher)
         readiness.register("broker-in") { incoming.state(of: consumer.state) }
-        let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))))
+        let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))), reports: .consuming(queues))
             .subset(consuming: queues, publishingTo: exchanges, reading: streams)
         let check = try topologyCheck(topology)
         return BusAssembly(
@@ -119,16 +119,39 @@ extension ServiceContext {
         publishingTo exchanges: [ExchangeName],
         add: @escaping @Sendable (AppConfiguration, [WorkQueue]) async throws -> Void
     ) throws(ConfigurationError) -> AppReloader {
+        try appReloader(
+            served, using: files, consumingQueuesOf: { queues($0.id) }, publishingTo: exchanges, add: add)
+    }
+
+    /// ``appReloader(_:using:consuming:publishingTo:add:)`` for queues that depend on the app's configuration.
+    package func appReloader(
+        _ served: AppCatalog, using files: AppCatalog.Files,
+        consumingQueuesOf queues: @escaping @Sendable (AppConfiguration) -> [WorkQueue],
+        publishingTo exchanges: [ExchangeName],
+        add: @escaping @Sendable (AppConfiguration, [WorkQueue]) async throws -> Void
+    ) throws(ConfigurationError) -> AppReloader {
         let configuration = try amqp("apps")
         return try appReloader(served, using: files) { [logger] app in
-            let queues = queues(app.id)
-            let topology = Topology(apps: [app.id]).subset(consuming: queues, publishingTo: exchanges)
+            let queues = queues(app)
+            let topology = Topology(apps: [app.id], reports: .consuming(queues)).subset(
+                consuming: queues, publishingTo: exchanges)
             let problems = try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
                 try await topology.verify(using: administrator)
             }
             if let problem = problems.first { throw AppNotReady(reason: "\(problem)") }
             try await add(app, queues)
         }
+    }
+}
+
+extension ReportConsumers {
+    /// The webhooks of queues. Without kinds, because a process cannot verify bindings.
+    fileprivate static func consuming(_ queues: [WorkQueue]) -> ReportConsumers {
+        ReportConsumers(
+            webhooks: queues.compactMap {
+                guard case .webhookReports(let app, let name) = $0 else { return nil }
+                return Webhook(app: app, name: name, kinds: [])
+            })
     }
 }
 

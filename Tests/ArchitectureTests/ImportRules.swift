@@ -52,6 +52,9 @@ enum ImportRules {
             "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
             "Postgres", "PushProtocol",
         ],
+        "WebhookSender": [
+            "ServiceConnections", "ServiceKit", "Messaging", "HTTPSFetch", "Primitives", "PushProtocol",
+        ],
         "Pushctl": [
             "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
             "DecisionLog", "Providers", "PushSending", "TokenEncryption",
@@ -61,7 +64,7 @@ enum ImportRules {
     ]
 
     static let services: Set<String> = [
-        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "Pushctl",
+        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Pushctl",
         "ProviderSimulator",
     ]
 
@@ -95,11 +98,11 @@ enum ImportRules {
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
             "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
-            "FCMSender", "Feedback", "EventsAPI", "Pushctl", "ProviderSimulator",
+            "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
             "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "WebhookSender",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [

@@ -25,7 +25,9 @@ from waiting import eventually  # noqa: E402
 
 request = functools.partial(http_requests.request, timeout=20)
 
-SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator"]
+SERVICES = [
+    "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender", "provider-simulator",
+]
 JOBS = ["app-folder", "credentials", "topology", "migrate", "logins", "demo"]
 # Ports that docker-compose.yml publishes.
 PORTS = [8080, 8081, 8082, 8443, 9480]

@@ -31,9 +31,16 @@ import TestSupport
         let bindings = channels.values.compactMap { $0["bindings"]?["amqp"] }
         let exchanges = Set(bindings.compactMap { $0["exchange"]?["name"]?.string })
         let queues = bindings.compactMap { $0["queue"]?["name"]?.string }
-        let topology = Topology(apps: [AppID(rawValue: "a-b")!])
+        let app = AppID(rawValue: "a-b")!
+        let topology = Topology(
+            apps: [app],
+            reports: ReportConsumers(
+                upstreams: [app], webhooks: [.init(app: app, name: WebhookName(rawValue: "c-d")!, kinds: [.receipt])]))
         #expect(exchanges == Set(topology.exchanges.map(\.name)))
-        #expect(queues.sorted() == topology.queues.map { $0.name.replacing("a-b", with: "{app}") }.sorted())
+        #expect(
+            queues.sorted()
+                == topology.queues.map { $0.name.replacing("a-b", with: "{app}").replacing("c-d", with: "{webhook}") }
+                .sorted())
         for (name, channel) in channels { #expect(channel["messages"]?.object?.isEmpty == false, "\(name)") }
     }
 
@@ -82,11 +89,13 @@ import TestSupport
     }
 
     @Test(arguments: [
-        ("upstream", ["send events"]), ("events-api", ["send events"]),
+        ("upstream", ["send events", "receive upstream-reports-app"]), ("events-api", ["send events"]),
+        ("webhook-sender", ["receive webhook-sender-reports-app", "send exchange-dead", "send exchange-retry-6h"]),
         (
             "rules",
             [
-                "send notifications", "send revocations", "send delivery-reports", "send census", "send exchange-dead",
+                "send notifications", "send revocations", "send delivery-reports", "send receipt-reports",
+                "send census", "send exchange-dead",
                 "send exchange-retry-5s", "receive rules-events", "receive rules-events-app", "receive rules-outcomes",
                 "receive rules-erasures", "receive rules-census",
             ]
@@ -99,12 +108,18 @@ import TestSupport
             ]
         ),
         ("feedback", ["send device-commands", "receive feedback-outcomes", "receive feedback-erasures"]),
-        ("token-registry", ["send pushes", "send outcomes", "send device-events", "send campaign-cursors"]),
+        (
+            "token-registry",
+            [
+                "send pushes", "send outcomes", "send device-events", "send campaign-cursors",
+                "send dead-device-reports",
+            ]
+        ),
     ]) func `users send and receive by their permissions`(user: String, expected: [String]) {
         let found = operations(of: document)
         for operation in expected { #expect(found.contains("\(user) \(operation)"), "\(user) \(operation)") }
         let own = found.filter { $0.hasPrefix("\(user) ") }
-        let limits = ["upstream": 1, "events-api": 1, "feedback": 1 + 1 + 1 + 6 + 2]
+        let limits = ["upstream": 2, "events-api": 1, "feedback": 1 + 1 + 1 + 6 + 2, "webhook-sender": 1 + 6 + 1]
         if let limit = limits[user] { #expect(own.count == limit, "\(own)") }
     }
 
@@ -120,16 +135,23 @@ import TestSupport
         #expect(messages("feedback-outcomes") == ["outcomes.v1", "outcomes.v2"])
         #expect(messages("senders-revocations") == ["device-event.v1", "notification-revocation.v1", "mark"])
         #expect(messages("rules-erasures") == ["device-event.v1"])
+        let reports: Set = ["delivery-report.v1", "receipt-report.v1", "dead-device-report.v1"]
+        #expect(messages("upstream-reports-app") == reports)
+        #expect(messages("webhook-sender-reports-app") == reports)
         #expect(messages("retry-5s").contains("push.v2"))
     }
 
     @Test func `the document of one user has only its operations, and the apps are values of a parameter`() {
         let app = AppID(rawValue: "family-portal")!
         let own = AsyncAPIDocument(release: "1", apps: [app], user: .upstream).json
-        #expect(operations(of: own) == ["upstream send events"])
-        #expect(own["channels"]?.object?.keys.sorted() == ["events"])
+        #expect(operations(of: own) == ["upstream send events", "upstream receive upstream-reports-app"])
+        #expect(own["channels"]?.object?.keys.sorted() == ["events", "upstream-reports-app"])
         let messages = own["components"]?["messages"]?.object?.keys.sorted()
-        #expect(messages == ["direct-notification.v1", "domain-event.v1"])
+        #expect(
+            messages == [
+                "dead-device-report.v1", "delivery-report.v1", "direct-notification.v1", "domain-event.v1",
+                "receipt-report.v1",
+            ])
         #expect(own["channels"]?["events"]?["parameters"]?["app"]?["enum"] == ["family-portal"])
     }
 

@@ -102,7 +102,7 @@ import TestSupport
             let permission = environment.first { $0.name == "HELIOGRAPH_ALLOW_PLAINTEXT" }?.value
             #expect(permission?.text == "yes" && permission?.isString == true, "\(name)")
         }
-        #expect(found == 9)
+        #expect(found == 10)
     }
 
     @Test func `every image has a version`() throws {

@@ -53,7 +53,7 @@ import Testing
                 #expect(!ports(rule).isEmpty, "\(name)")
             }
         }
-        #expect(found == 6)
+        #expect(found == 8)
     }
 
     @Test func `broker and database are reachable on their ports from inside only`() throws {

@@ -56,7 +56,8 @@ import TestSupport
         let used = [
             "rules": ["bearer-keys"], "token-registry": ["bearer-keys"],
             "events-api": ["bearer-keys", "publisher-keys"], "apns-sender": ["apns-credentials"],
-            "fcm-sender": ["fcm-credentials"], "provider-simulator": ["apns-credentials", "fcm-credentials"],
+            "fcm-sender": ["fcm-credentials"], "webhook-sender": ["webhook-secrets"],
+            "provider-simulator": ["apns-credentials", "fcm-credentials"],
         ]
         for workload in try Workload.all() {
             let volumes = workload.pod?["volumes"]?.items ?? []
@@ -70,7 +71,10 @@ import TestSupport
 
     @Test func `each service has its own broker user`() throws {
         let generated = try generated()
-        for service in ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "topology"] {
+        for service in [
+            "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
+            "topology",
+        ] {
             #expect(generated[service]?["amqp-url"] == "secrets/amqp-url-\(service)")
         }
         for service in ["rules", "token-registry", "feedback", "events-api"] {

@@ -4,6 +4,13 @@ import Testing
 @Suite struct TopologyTests {
     static let apps = ["family-portal", "hide-and-seek"].compactMap(AppID.init(rawValue:))
     static let topology = Topology(apps: apps)
+    /// The first app has a queue of its upstream, and two webhooks.
+    static let reports = ReportConsumers(
+        upstreams: [apps[0]],
+        webhooks: [
+            .init(app: apps[0], name: WebhookName(rawValue: "crm")!, kinds: Set(ReportKind.allCases)),
+            .init(app: apps[0], name: WebhookName(rawValue: "devices")!, kinds: [.deadDevice]),
+        ])
 
     @Test func `every binding joins an existing exchange and queue`() {
         let exchanges = Set(Self.topology.exchanges.map(\.name))
@@ -111,8 +118,9 @@ import Testing
         #expect(policy.definition == ["message-ttl": .number(1_209_600_000)])
         let apps = Self.apps + ["dead", "x-dead", "bulk"].compactMap(AppID.init(rawValue:))
         let pattern = try Regex(policy.pattern)
-        let meant = Topology(apps: apps).queues.map(\.name).filter { $0.firstMatch(of: pattern) != nil }
-        #expect(meant == WorkQueue.all(apps: apps).map(\.deadName))
+        let meant = Topology(apps: apps, reports: Self.reports).queues.map(\.name)
+            .filter { $0.firstMatch(of: pattern) != nil }
+        #expect(meant == WorkQueue.all(apps: apps, reports: Self.reports).map(\.deadName))
     }
 
     @Test func `dead pushes expire with revocations, by a policy of higher priority`()
@@ -156,7 +164,9 @@ import Testing
                 let topics = role.topicPermissions.filter { $0.exchange == exchange }
                 #expect(topics.count == 1, "\(role) \(exchange)")
                 let write = try Regex(try #require(topics.first).write)
-                for name in WorkQueue.all(apps: Self.apps).map(\.name) + ["senders.revocations", "x"] {
+                for name in WorkQueue.all(apps: Self.apps, reports: Self.reports).map(\.name) + [
+                    "senders.revocations", "x",
+                ] {
                     let isOwn = name.wholeMatch(of: read) != nil && name != "senders.revocations"
                     #expect((name.wholeMatch(of: write) != nil) == isOwn, "\(role) \(exchange) \(name)")
                 }
@@ -174,13 +184,67 @@ import Testing
             .deadLetters: { _ in false },
             .upstream: { _ in false },
             .eventsAPI: { _ in false },
+            .webhookSender: { $0.name.hasPrefix("webhook-sender.") },
         ]
         for (role, expected) in readers {
             let pattern = try Regex(role.permissions.read)
-            for queue in WorkQueue.all(apps: Self.apps) {
+            for queue in WorkQueue.all(apps: Self.apps, reports: Self.reports) {
                 #expect((queue.name.wholeMatch(of: pattern) != nil) == expected(queue), "\(role) \(queue.name)")
                 #expect((queue.deadName.wholeMatch(of: pattern) != nil) == (role == .deadLetters))
             }
+        }
+    }
+
+    @Test func `only apps that ask for reports have queues of reports`() {
+        let names = Topology(apps: Self.apps, reports: Self.reports).queues.map(\.name)
+        let further = Set(names).subtracting(Self.topology.queues.map(\.name))
+        #expect(
+            further == [
+                "upstream.reports.family-portal", "webhook-sender.reports.family-portal.crm",
+                "webhook-sender.reports.family-portal.crm.dead", "webhook-sender.reports.family-portal.devices",
+                "webhook-sender.reports.family-portal.devices.dead",
+            ])
+    }
+
+    @Test func `a queue of reports gets the kinds that its reader asks for, of its app`() {
+        let topology = Topology(apps: Self.apps, reports: Self.reports)
+        func keys(_ queue: String, _ bindings: [Topology.Binding]) -> Set<String> {
+            Set(
+                bindings.filter { $0.queue == queue && !["return", "dead"].contains($0.exchange) }
+                    .map { "\($0.exchange) \($0.routingKey)" })
+        }
+        let all: Set = [
+            "notifications event.reported.family-portal", "notifications event.receipt.family-portal",
+            "devices report.dead.family-portal",
+        ]
+        #expect(keys("upstream.reports.family-portal", topology.bindings) == all)
+        #expect(keys("webhook-sender.reports.family-portal.crm", topology.bindings) == all)
+        let devices = "webhook-sender.reports.family-portal.devices"
+        #expect(keys(devices, topology.bindings) == ["devices report.dead.family-portal"])
+        // Bindings of an earlier apps file.
+        #expect(keys(devices, topology.retired) == all.subtracting(["devices report.dead.family-portal"]))
+        #expect(keys("upstream.reports.family-portal", topology.retired) == [])
+        #expect(keys("upstream.reports.hide-and-seek", topology.retired).count == 3)
+    }
+
+    @Test func `an upstream that does not read its reports fills nothing`() {
+        let queue = Topology(apps: Self.apps, reports: Self.reports).queues
+            .first { $0.name == "upstream.reports.family-portal" }
+        #expect(
+            queue?.arguments == [
+                "x-queue-type": .text("quorum"), "x-overflow": .text("drop-head"), "x-max-length": .number(100_000),
+                "x-message-ttl": .number(604_800_000),
+            ])
+    }
+
+    @Test func `an upstream reads the reports of its app only`() throws {
+        let pattern = try Regex(BusRole.upstreamPermissions(of: Self.apps[0]).read)
+        let others = [
+            "upstream.reports.hide-and-seek", "upstream-reports.family-portal", "upstream.reports.family-portal-2",
+        ]
+        #expect("upstream.reports.family-portal".wholeMatch(of: pattern) != nil)
+        for name in others + WorkQueue.all(apps: Self.apps, reports: Self.reports).map(\.name) {
+            #expect(name.wholeMatch(of: pattern) == nil, "\(name)")
         }
     }
 }

@@ -136,6 +136,29 @@ import TestSupport
         #expect(await findings().contains { $0.contains("apps.yaml") && $0.contains("cannot be read") })
     }
 
+    @Test func `a webhook to a private address, and an invalid secret, are findings`() async throws {
+        try await make()
+        let secret = "\(folder)/credentials/crm.secrets"
+        try Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8).write(to: URL(filePath: secret))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret)
+        let before = try String(contentsOfFile: "\(folder)/apps.yaml", encoding: .utf8)
+        func add(_ url: String) throws {
+            let webhook = "      - { name: crm, url: \"\(url)\", secret-file: credentials/crm.secrets }\n"
+            let text = before.hasSuffix("\n") ? before : before + "\n"
+            try Data("\(text)    webhooks:\n\(webhook)".utf8).write(to: URL(filePath: "\(folder)/apps.yaml"))
+        }
+        try add("https://crm.example/heliograph")
+        #expect(await findings() == [])
+        try add("https://192.168.1.1/")
+        #expect(
+            await findings().first?.contains("the webhook crm is refused: 192.168.1.1 is a private address") == true)
+        try add("https://crm.example/heliograph")
+        try Data("password".utf8).write(to: URL(filePath: secret))
+        let found = await findings()
+        #expect(found.count == 1 && found[0].hasPrefix("\(secret):1: a webhook's secret is whsec_"), "\(found)")
+        #expect(!found.joined().contains("password"))
+    }
+
     @Test func `a rule file without its app is a finding`() async throws {
         try await make()
         try await make("other")
@@ -161,6 +184,10 @@ import TestSupport
                 publishers:
                   - { algorithm: HS256, key-file: ../key, audience: events }
                 web-origins: ["https://portal.example", "http://localhost:3000"]
+                reports: { queue: true }
+                webhooks:
+                  - { name: crm, url: "https://crm.example/x?a=%22b", secret-file: ../key, events: [receipt, delivery] }
+                  - { name: all, url: "https://crm.example:8443/", secret-file: ../key }
             """)
         let before = try AppCatalog.load(path: "\(deployment)/apps.yaml")
         var options = [folder, "--apps-file", "\(deployment)/apps.yaml", "--rules", "\(deployment)/rules"]
@@ -172,6 +199,8 @@ import TestSupport
         #expect(after.apps.first?.bearer.map(\.leeway) == before.apps.first?.bearer.map(\.leeway))
         #expect(after.apps.first?.publishers.map(\.audience) == ["events"])
         #expect(after.apps.first?.webOrigins == ["https://portal.example", "http://localhost:3000"])
+        #expect(after.apps.first?.webhooks == before.apps.first?.webhooks)
+        #expect(after.reportConsumers == before.reportConsumers && after.reportConsumers.upstreams.count == 1)
         guard case .key(let key)? = after.apps.last?.apns?.credential else { throw CommandError("no key") }
         #expect(key.keyFile.hasPrefix(copies ? "\(deployment)/app-credentials/my-app/" : "\(folder)/credentials/"))
         let rules = try String(contentsOfFile: "\(deployment)/rules/my-app.yaml", encoding: .utf8)

@@ -12,6 +12,9 @@ import TestSupport
 /// exchanges, routing keys and queues.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4))) struct BrokerAccessTests {
     private static let apps = ["demo", "other"].compactMap(AppID.init(rawValue:))
+    private static let reports = ReportConsumers(
+        upstreams: apps,
+        webhooks: apps.map { .init(app: $0, name: WebhookName(rawValue: "crm")!, kinds: Set(ReportKind.allCases)) })
     private static let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
 
     /// The rights of one user.
@@ -23,10 +26,10 @@ import TestSupport
 
     /// The routing keys of every publisher, and one unused key.
     private static let keys: Set<String> =
-        Set(WorkQueue.all(apps: apps).map(\.name))
+        Set(WorkQueue.all(apps: apps, reports: reports).map(\.name))
         .union([
             "demo.happened", "other.happened", "interactive.demo", "bulk.other", "event.reported.demo",
-            "revoked.demo", "command.suspect.demo",
+            "event.receipt.demo", "report.dead.other", "webhook-sender", "revoked.demo", "command.suspect.demo",
             "apns.bulk.demo", "fcm.interactive.other", "apns.accepted", "apns.accepted.elsewhere", "fcm.unregistered",
             "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
             "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
@@ -48,7 +51,9 @@ import TestSupport
                     "rules.erasures", "rules.census",
                 ],
                 [
-                    "notifications": ["interactive.demo", "bulk.other", "event.reported.demo", "revoked.demo"],
+                    "notifications": [
+                        "interactive.demo", "bulk.other", "event.reported.demo", "event.receipt.demo", "revoked.demo",
+                    ],
                     "census": ["rules"],
                 ]),
             "token-registry": stage(
@@ -60,7 +65,9 @@ import TestSupport
                 [
                     "pushes": ["apns.bulk.demo", "fcm.interactive.other"],
                     "outcomes": ["registry.skipped", "registry.expired"],
-                    "devices": ["event.erased", "event.signed-out", "event.user-erased", "campaign.cursor"],
+                    "devices": [
+                        "event.erased", "event.signed-out", "event.user-erased", "campaign.cursor", "report.dead.other",
+                    ],
                     "census": ["token-registry"],
                 ]),
             "feedback": stage(
@@ -76,9 +83,12 @@ import TestSupport
             "events-api": Rights(write: ["events": keys.filter { $0.contains(".") }]),
             // Replays go through `return`, which reaches every queue.
             "dead-letters": Rights(
-                write: ["dead": keys, "return": keys], read: Set(WorkQueue.all(apps: apps).map(\.deadName))),
-            "upstream-demo": Rights(write: ["events": ["demo.happened"]]),
-            "upstream-other": Rights(write: ["events": ["other.happened"]]),
+                write: ["dead": keys, "return": keys],
+                read: Set(WorkQueue.all(apps: apps, reports: reports).map(\.deadName))),
+            "webhook-sender": stage(
+                queues: ["webhook-sender.reports.demo.crm", "webhook-sender.reports.other.crm"], [:]),
+            "upstream-demo": Rights(write: ["events": ["demo.happened"]], read: ["upstream.reports.demo"]),
+            "upstream-other": Rights(write: ["events": ["other.happened"]], read: ["upstream.reports.other"]),
         ]
         for (sender, outcomes) in senders {
             let queues = apps.flatMap { app in
@@ -104,7 +114,7 @@ import TestSupport
 
     @Test func `the broker allows each user exactly the rights in the table`() async throws {
         try await Self.withUsers { url, users in
-            let topology = Topology(apps: Self.apps)
+            let topology = Topology(apps: Self.apps, reports: Self.reports)
             #expect(Set(users) == Set(Self.table.keys).union(["topology", "administrator"]))
             let found = try await withThrowingTaskGroup(of: (String, Rights).self) { group in
                 for user in users where Self.table[user] != nil {
@@ -126,7 +136,7 @@ import TestSupport
             }
             #expect(beyond == [])
             #expect(missing == [])
-            #expect(found.count == 9)
+            #expect(found.count == 10)
         }
     }
 
@@ -186,7 +196,7 @@ import TestSupport
         try await TestBroker.withVirtualHost { url in
             let configuration = try AMQPConfiguration(url: url, connectionName: "access tests")
             try await AMQPAdministrator.with(configuration, logger: logger) {
-                try await Topology(apps: apps).apply(using: $0)
+                try await Topology(apps: apps, reports: reports).apply(using: $0)
             }
             let components = try #require(URLComponents(string: url))
             let host = String(components.path.dropFirst())

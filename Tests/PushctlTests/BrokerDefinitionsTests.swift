@@ -11,7 +11,7 @@ import Testing
         #expect(
             Set(names) == [
                 "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api",
-                "dead-letters",
+                "webhook-sender", "dead-letters",
                 "upstream-family-portal", "upstream-other", "administrator",
             ])
         var asked: [String] = []
@@ -44,6 +44,17 @@ import Testing
             let held = topics.filter { $0["user"] == .string(role.rawValue) }.compactMap { $0["exchange"]?.string }
             #expect(Set(held) == Set(writable) && held.count == writable.count, "\(role)")
         }
+    }
+
+    @Test func `an upstream service may read its own reports only`() throws {
+        let permissions = try #require(Self.definitions.json { _ in "x" }["permissions"]?.array)
+        let reads = permissions.filter { $0["user"]?.string?.hasPrefix("upstream-") == true }
+            .map { [$0["user"], $0["read"]].map { $0?.string } }
+        #expect(
+            reads == [
+                ["upstream-family-portal", #"^upstream\.reports\.family-portal$"#],
+                ["upstream-other", #"^upstream\.reports\.other$"#],
+            ])
     }
 
     @Test func `only the administrator has the administrator tag`() throws {

@@ -15,10 +15,10 @@ import TestSupport
             isFailed: false)
         let event = try CloudEvents.decode(
             routingKey: "test.x", contentType: CloudEvents.structuredContentType, headers: [:],
-            body: try report.body(at: GatheringTests.start))
+            body: try report.event(at: GatheringTests.start).body())
         #expect(event.type == "heliograph.notification.reported")
         let contract = try #require(MessageContract.all.first { $0.name == "delivery-report" })
-        let body = try WireCoding.decode(JSONValue.self, from: report.body(at: GatheringTests.start))
+        let body = try WireCoding.decode(JSONValue.self, from: report.event(at: GatheringTests.start).body())
         #expect(SchemaValidator(contract.schema, isClosed: true).problems(of: body) == [])
         #expect(
             event.data == [

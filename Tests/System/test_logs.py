@@ -7,7 +7,8 @@ import uuid
 from local_stack import eventually
 
 KEY = "family-portal.chat.message.created"
-SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator")
+SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
+            "provider-simulator")
 
 
 def event(text: str, **changes) -> bytes:

@@ -1,4 +1,5 @@
 import AMQP
+import Contracts
 import Foundation
 import Logging
 import Messaging
@@ -77,6 +78,59 @@ import TestSupport
                 told.sorted { $0.rawValue < $1.rawValue }
                     == [.corrected, .deactivated, .evicted, .registered, .registered, .registered, .registered])
             #expect(try Self.events(bus).first { $0.change == .deactivated }?.reason == "Unregistered")
+        }
+    }
+
+    @Test func `an upstream that asks for reports gets each dead device once, without a token`() async throws {
+        try await Fixture.withStore { store, pool in
+            let claim = Fixture.claim("a", "0a0b0c0d", on: "phone")
+            try await store.register([claim])
+            let word = Invalidation(
+                app: Fixture.app, device: claim.device, notRegisteredSince: .now + .seconds(60), reason: "Unregistered")
+            _ = try await store.deactivate([word])
+            let consumers = ReportConsumers(upstreams: [Fixture.app])
+            let bus = InMemoryBus(topology: Topology(apps: [Fixture.app], reports: consumers))
+            let queue = UpstreamQueue.name(of: Fixture.app)
+            let relay = OutboxRelay(
+                service: "token-registry", store: OutboxStore(pool), bus: bus, isReported: { $0 == Fixture.app },
+                logger: .silent)
+            _ = try await relay.publishDue()
+            #expect(try await Self.waiting(pool) == 0)
+            let message = try #require(bus.messages(in: queue).first)
+            #expect(bus.messages(in: queue).count == 1)
+            #expect(message.routingKey == "report.dead.\(Fixture.app)")
+            let report = try WireCoding.decode(JSONValue.self, from: message.body)
+            let contract = try #require(MessageContract.all.first { $0.name == "dead-device-report" })
+            #expect(SchemaValidator(contract.schema, isClosed: true).problems(of: report) == [])
+            #expect(report["data"]?["device_id"]?.string == claim.device.uuidString.lowercased())
+            #expect(report["data"]?["reason"] == "Unregistered" && report["data"]?["installation_id"] == "phone")
+            #expect(!String(decoding: message.body, as: UTF8.self).contains("0a0b0c0d"))
+            // An app that does not ask.
+            try await store.register([claim])
+            _ = try await store.deactivate([word])
+            _ = try await Self.relay(pool, bus).publishDue()
+            #expect(bus.messages(in: queue).count == 1)
+        }
+    }
+
+    @Test func `an unconfirmed report of a dead device is published again with its event`() async throws {
+        try await Fixture.withStore { store, pool in
+            let claim = Fixture.claim("a", "0a0b0c0d")
+            try await store.register([claim])
+            _ = try await Self.relay(pool, Self.bus()).publishDue()
+            let word = Invalidation(
+                app: Fixture.app, device: claim.device, notRegisteredSince: .now + .seconds(60), reason: "Unregistered")
+            _ = try await store.deactivate([word])
+            let bus = InMemoryBus(
+                topology: Topology(apps: [Fixture.app], reports: ReportConsumers(upstreams: [Fixture.app])))
+            let relay = OutboxRelay(
+                service: "token-registry", store: OutboxStore(pool), bus: bus, isReported: { _ in true },
+                logger: .silent)
+            bus.answer(publishesTo: .devices, with: [.confirmed, .nacked])
+            #expect(try await relay.publishDue())
+            #expect(try await Self.waiting(pool) == 1)
+            #expect(try await relay.publishDue() == false)
+            #expect(bus.messages(in: UpstreamQueue.name(of: Fixture.app)).count == 1)
         }
     }
 

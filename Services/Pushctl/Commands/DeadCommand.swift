@@ -20,7 +20,7 @@ struct DeadCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOption
 
         func run() async throws {
-            let queues = WorkQueue.all(apps: try apps.load().ids)
+            let queues = try apps.load().workQueues
             let counts = try await DeadCommand.withDeadLetters { letters in
                 var counts: [(WorkQueue, Int)] = []
                 for queue in queues {
@@ -97,7 +97,7 @@ struct DeadCommand: AsyncParsableCommand {
         func forEachLetter(
             _ action: @Sendable (DeadLetter) -> DeadLetterIterator.LetterAction
         ) async throws -> (letters: [DeadLetter], foreign: Int) {
-            let queues = WorkQueue.all(apps: try apps.load().ids)
+            let queues = try apps.load().workQueues
             guard let queue = queues.first(where: { [$0.name, $0.deadName].contains(queue) }) else {
                 throw CommandError(
                     "“\(queue)” is not a stage's queue; pushctl dead list prints the queues with dead letters",

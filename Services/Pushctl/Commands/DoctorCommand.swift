@@ -36,7 +36,7 @@ struct DoctorCommand: AsyncParsableCommand {
             async let names = NetworkDoctor.names(credentials.hosts())
             findings += await credentials.findings() + names
         }
-        findings += await BrokerDoctor(apps: catalog?.ids, export: export).findings()
+        findings += await BrokerDoctor(catalog: catalog, export: export).findings()
         findings += await DatabaseDoctor(migrations: try migrationsFolder()).findings()
         for url in services.service { findings += await ServiceProbe(url: url).findings() }
         let report = DoctorReport(findings: findings)

@@ -72,7 +72,7 @@ struct StatusCommand: AsyncParsableCommand {
     private func read(_ passOver: (CommandError) throws -> Void) async throws -> StatusReport {
         var report = StatusReport(at: Date(), services: [])
         if Environment.isSet(.amqpURL) {
-            let queues = WorkQueue.all(apps: try apps.load().ids)
+            let queues = try apps.load().workQueues
             do {
                 report.queues = try await readQueues(queues)
             } catch let error as CommandError {

@@ -20,7 +20,7 @@ struct TopologyCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOption
 
         func run() async throws {
-            let topology = Topology(apps: try apps.load().ids)
+            let topology = try apps.load().topology
             try await withBroker { try await topology.apply(using: $0) }
             try output.write(
                 [
@@ -52,7 +52,7 @@ struct TopologyCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let topology = Topology(apps: try apps.load().ids)
+            let topology = try apps.load().topology
             var problems = try await withBroker { try await topology.verify(using: $0) }.map { "\($0)" }
             if let members, let queues {
                 let membership = try QueueMembership(json: PublishCommand.read(queues))

@@ -24,7 +24,7 @@ struct BrokerDefinitions {
         }
         let upstream = apps.map { app in
             User(
-                name: "upstream-\(app)", permissions: BusRole.upstream.permissions,
+                name: "upstream-\(app)", permissions: BusRole.upstreamPermissions(of: app),
                 topics: BusRole.upstreamTopicPermissions(of: app))
         }
         let everything = BusPermissions(configure: ".*", write: ".*", read: ".*")

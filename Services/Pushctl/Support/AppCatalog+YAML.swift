@@ -1,4 +1,5 @@
 import Foundation
+import Primitives
 import PushProtocol
 import ServiceKit
 
@@ -19,6 +20,9 @@ extension AppCatalog {
             if !app.webOrigins.isEmpty {
                 lines.append("    web-origins: [\(app.webOrigins.sorted().map { quoted($0) }.joined(separator: ", "))]")
             }
+            if app.hasReportQueue { lines.append("    reports: { queue: true }") }
+            if !app.webhooks.isEmpty { lines.append("    webhooks:") }
+            for webhook in app.webhooks { lines += webhook.yaml(folder) }
         }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -52,6 +56,16 @@ extension FCMAppConfiguration {
     fileprivate func yaml(_ folder: String) -> [String] {
         ["    fcm:", "      service-account-file: \(quoted(serviceAccountFile, below: folder))"]
             + (messagesPerMinute.map { ["      messages-per-minute: \($0)"] } ?? [])
+    }
+}
+
+extension WebhookConfiguration {
+    fileprivate func yaml(_ folder: String) -> [String] {
+        [
+            "      - name: \(quoted(name.rawValue))", "        url: \(quoted(url.text))",
+            "        secret-file: \(quoted(secretFile, below: folder))",
+            "        events: [\(kinds.map(\.rawValue).sorted().joined(separator: ", "))]",
+        ]
     }
 }
 

@@ -1,9 +1,11 @@
 import Foundation
 import HTTPAuth
 import Logging
+import Primitives
 import PushProtocol
 import PushSending
 import RuleDryRun
+import ServiceConnections
 import ServiceKit
 
 /// Checks the folder of `pushctl app new`: the apps file, the rule files, the credentials and the example events.
@@ -62,6 +64,7 @@ struct AppFolderCheck {
             if let apns = app.apns, await check(apns, of: app.id) { parts.append("APNs") }
             if let fcm = app.fcm, await check(fcm, of: app.id) { parts.append("FCM") }
             if await checkBearer(of: app) { parts.append("bearer tokens") }
+            if checkWebhooks(of: app) { parts.append("webhooks") }
             if app.apns == nil, app.fcm == nil {
                 report("\(app.id):", "the app has no credentials; add apns or fcm, or no phone gets a push")
             }
@@ -138,6 +141,26 @@ struct AppFolderCheck {
             }
         }
         return findings.count == count && !app.bearer.isEmpty
+    }
+
+    private mutating func checkWebhooks(of app: AppConfiguration) -> Bool {
+        let count = findings.count
+        let settings = try? Environment.settings([.webhookPrivateNetworks, .allowPlaintext])
+        let privateNetworks = (try? settings?.boolean(.webhookPrivateNetworks)) ?? false
+        let plaintext = (try? settings?.boolean(.allowPlaintext)) ?? false
+        for webhook in app.webhooks {
+            if let refusal = webhook.url.refusal(privateNetworks: privateNetworks, plaintext: plaintext) {
+                report(webhook.url.text, "the webhook \(webhook.name) is refused: \(refusal); use a public https URL")
+            }
+            checkMode(webhook.secretFile)
+            let text = (try? String(contentsOfFile: webhook.secretFile, encoding: .utf8)) ?? ""
+            if WebhookSecret.secrets(in: text) == nil {
+                findings.append(
+                    "\(webhook.secretFile):1: \(WebhookSecret.rule), one a line; "
+                        + "create one with: echo whsec_$(openssl rand -base64 32)")
+            }
+        }
+        return findings.count == count && !app.webhooks.isEmpty
     }
 
     /// Reports a secret file that every user of the machine can read.

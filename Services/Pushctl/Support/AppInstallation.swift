@@ -85,9 +85,13 @@ extension AppConfiguration {
             FCMAppConfiguration(
                 serviceAccountFile: try place($0.serviceAccountFile), messagesPerMinute: $0.messagesPerMinute)
         }
+        let webhooks = try webhooks.map {
+            WebhookConfiguration(name: $0.name, url: $0.url, secretFile: try place($0.secretFile), kinds: $0.kinds)
+        }
         return AppConfiguration(
             id: id, apns: apns, fcm: fcm, bearer: try bearer.map { try $0.mappingFile(place) },
-            publishers: try publishers.map { try $0.mappingFile(place) }, webOrigins: webOrigins)
+            publishers: try publishers.map { try $0.mappingFile(place) }, webOrigins: webOrigins,
+            hasReportQueue: hasReportQueue, webhooks: webhooks)
     }
 }
 

@@ -7,6 +7,8 @@ import RuleEngine
 struct PresenceRoutes: Sendable {
     let presence: PresenceStore
     let receipts: ReceiptStore
+    /// Absent in tests without a bus.
+    let reporter: ReceiptReporter?
     let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
@@ -37,7 +39,11 @@ struct PresenceRoutes: Sendable {
         router.post("v1/receipts") { request, context in
             await gate.answer(request, context) { caller in
                 let body = try await request.read(atMost: ReceiptsBody.maximumSize, ReceiptsBody.init)
-                try await receipts.keep(body.receipts, of: PersonKey(caller), now: try await now())
+                let person = PersonKey(caller)
+                try await receipts.keep(body.receipts, of: person, now: try await now())
+                if let reporter, reporter.isReported(person.app) {
+                    try await reporter.publish(try await receipts.reports(body.receipts, of: person), of: person)
+                }
                 return Response(status: .noContent)
             }
         }

@@ -18,6 +18,8 @@ struct RulesAPI: Sendable {
     let inboxFeed: InboxFeed
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
+    /// Reports receipts to upstreams.
+    var receiptReporter: ReceiptReporter?
     /// Whether an app lists this origin of web clients.
     var isWebOrigin: @Sendable (String) -> Bool = { _ in false }
 
@@ -38,7 +40,8 @@ struct RulesAPI: Sendable {
         InboxRoutes(store: InboxStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(to: router)
         StreamRoutes(inboxFeed: inboxFeed, currentRules: currentRules, gate: gate).add(to: router)
         PresenceRoutes(
-            presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
+            presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), reporter: receiptReporter,
+            gate: gate, now: now
         ).add(to: router)
         OperatorRoutes(
             explanations: ExplanationStore(operators), counts: CountStore(operators), keys: keys, now: now

@@ -3,7 +3,6 @@ import PushProtocol
 
 /// The current delivery state of one notification, for the upstream that sent its event.
 struct DeliveryReport: Hashable, Sendable {
-    static let eventType = "heliograph.notification.reported"
     static let source = "/heliograph/rules"
 
     var notification: UUID
@@ -25,18 +24,13 @@ struct DeliveryReport: Hashable, Sendable {
         DerivedID.uuid5(notification, ["report", String(isPushSent), String(devices), String(isFailed)])
     }
 
-    /// Encodes the report as a structured CloudEvent.
-    func body(at moment: Timestamp) throws(WireError) -> [UInt8] {
+    /// The report as a CloudEvent.
+    func event(at moment: Timestamp) -> ReportEvent {
         let data: JSONValue = [
             "notification_id": .string(notification.uuidString.lowercased()), "event_id": .string(event),
             "user_id": .string(user.rawValue), "rule": .string(rule), "push_sent": .bool(isPushSent),
             "devices_notified": .int(Int64(devices)), "failed": .bool(isFailed),
         ]
-        let event: JSONValue = [
-            "specversion": "1.0", "id": .string(id.uuidString.lowercased()), "source": .string(DeliveryReport.source),
-            "type": .string(DeliveryReport.eventType), "time": .string(RFC3339.string(from: moment.date)),
-            "datacontenttype": "application/json", "data": data,
-        ]
-        return try WireCoding.encode(event)
+        return ReportEvent(kind: .delivery, id: id, source: DeliveryReport.source, time: moment, data: data)
     }
 }

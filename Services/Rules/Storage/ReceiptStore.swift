@@ -9,7 +9,6 @@ struct ReceiptStore: Sendable {
 
     /// Stores receipts, each once and only for the user's own notifications. Marks opened notifications as read.
     func keep(_ receipts: [ReceiptsBody.Receipt], of person: PersonKey, now: Timestamp) async throws {
-        let (app, user) = (person.app.rawValue, person.user.rawValue)
         let opened = receipts.filter { $0.what == .opened }.map(\.notification)
         try await pool.transaction { transaction in
             try await transaction.execute(AdvisoryLock.outcomes.shared)
@@ -18,17 +17,45 @@ struct ReceiptStore: Sendable {
                 INSERT INTO rules.receipt (notification, what, at)
                 SELECT DISTINCT new.notification, new.what, \(now.date)
                 FROM unnest(\(receipts.map(\.notification)), \(receipts.map(\.what.rawValue))) AS new (notification, what)
-                WHERE EXISTS (
-                    SELECT FROM rules.decision JOIN rules.event ON event.key = decision.event
-                    WHERE decision.notification = new.notification AND decision.user_id = \(user) AND event.app = \(app)
-                ) OR EXISTS (
-                    SELECT FROM rules.inbox
-                    WHERE inbox.notification = new.notification AND inbox.user_id = \(user) AND inbox.app = \(app))
-                ORDER BY 1, 2
+                WHERE \(Self.isOwn(person)) ORDER BY 1, 2
                 ON CONFLICT DO NOTHING
                 """)
             guard !opened.isEmpty else { return }
             _ = try await transaction.query(InboxStore.mark("AND notification = ANY(\(opened))", person, now: now))
+        }
+    }
+
+    /// Whether the notification `new.notification` is the user's own.
+    private static func isOwn(_ person: PersonKey) -> SQL {
+        let (app, user) = (person.app.rawValue, person.user.rawValue)
+        return """
+            (EXISTS (
+                SELECT FROM rules.decision JOIN rules.event ON event.key = decision.event
+                WHERE decision.notification = new.notification AND decision.user_id = \(user) AND event.app = \(app)
+            ) OR EXISTS (
+                SELECT FROM rules.inbox
+                WHERE inbox.notification = new.notification AND inbox.user_id = \(user) AND inbox.app = \(app)))
+            """
+    }
+
+    /// The stored ones of these receipts that are of the user's own notifications, for reports.
+    func reports(_ receipts: [ReceiptsBody.Receipt], of person: PersonKey) async throws -> [ReceiptReport] {
+        try await pool.query(
+            """
+            SELECT DISTINCT receipt.notification, receipt.what, receipt.at, event.id, decision.rule
+            FROM unnest(\(receipts.map(\.notification)), \(receipts.map(\.what.rawValue))) AS new (notification, what)
+            JOIN rules.receipt ON receipt.notification = new.notification AND receipt.what = new.what
+            LEFT JOIN rules.decision ON decision.notification = new.notification
+                AND decision.user_id = \(person.user.rawValue)
+            LEFT JOIN rules.event ON event.key = decision.event AND event.app = \(person.app.rawValue)
+            WHERE \(Self.isOwn(person)) ORDER BY 1, 2
+            """
+        ).compactMap { row in
+            guard let what = ReceiptsBody.Receipt.What(rawValue: try row.decode(String.self, at: 1)) else { return nil }
+            return ReceiptReport(
+                notification: try row.decode(UUID.self, at: 0), what: what,
+                at: Timestamp(try row.decode(Date.self, at: 2)), event: try row.decode(String?.self, at: 3),
+                rule: try row.decode(String?.self, at: 4))
         }
     }
 }

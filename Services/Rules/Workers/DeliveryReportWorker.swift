@@ -10,7 +10,7 @@ import ServiceLifecycle
 /// Publishes delivery reports for upstreams, on the exchange `notifications` with the routing key
 /// `event.reported.<app>`.
 ///
-/// Upstreams bind their own queues. A report has the complete delivery state; a later report replaces it. Any number of
+/// Goes to the queue of the app's upstream, to webhooks, and to queues that others bind. A report has the complete delivery state; a later report replaces it. Any number of
 /// processes may run it. Runs until graceful shutdown.
 struct DeliveryReportWorker: Service {
     /// The polling interval when nothing is due.
@@ -22,8 +22,6 @@ struct DeliveryReportWorker: Service {
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
     let logger: Logger
-
-    static func routingKey(_ app: AppID) -> String { "event.reported.\(app.rawValue)" }
 
     func run() async throws {
         await PeriodicTask(
@@ -42,7 +40,8 @@ struct DeliveryReportWorker: Service {
             var messages: [AMQPMessage] = []
             for report in taken {
                 do throws(WireError) {
-                    messages.append(try message(report, at: now))
+                    messages.append(
+                        try report.event(at: now).message(of: report.app, correlation: report.event, from: service))
                     reports.append(report)
                 } catch {
                     try await store.markDead(report)
@@ -73,15 +72,6 @@ struct DeliveryReportWorker: Service {
             try await store.told(told)
             guard taken.count == ReportStore.batch, !Task.isCancelled else { return }
         }
-    }
-
-    private func message(_ report: DeliveryReport, at now: Timestamp) throws(WireError) -> AMQPMessage {
-        AMQPMessage(
-            exchange: ExchangeName.notifications.name, routingKey: DeliveryReportWorker.routingKey(report.app),
-            properties: AMQPProperties(
-                contentType: CloudEvents.structuredContentType, messageID: report.id.uuidString.lowercased(),
-                correlationID: report.event, type: DeliveryReport.eventType, appID: service, persistent: true),
-            body: try report.body(at: now))
     }
 
     /// | name | kind | labels | counts |

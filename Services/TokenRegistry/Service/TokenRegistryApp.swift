@@ -74,7 +74,8 @@ import ServiceKit
             connections: try context.settings.integer(.registryConnections))
 
         let relay = OutboxRelay(
-            service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
+            service: context.name, store: OutboxStore(database.pool), bus: bus.bus,
+            isReported: { apps.wants(.deadDevice, of: $0) }, logger: context.logger)
         let terms = try RetentionTerms(context.settings)
         let clock = DatabaseClock(database.pool)
         let sweeper = StaleSweeper(

@@ -13,7 +13,7 @@ package struct AsyncAPIDocument {
     private let release: String
     /// The user whose operations are listed; `nil`: all.
     private let user: BusRole?
-    private let topology = Topology(apps: [BusChannel.placeholder])
+    private let topology = Topology(apps: [BusChannel.placeholder], reports: BusChannel.reports)
 
     /// - Parameters:
     ///   - release: the version of the software.
@@ -88,7 +88,9 @@ extension AsyncAPIDocument {
             let name = Self.general(queue.name)
             channels[Self.id(queue.name)] = channel(
                 address: name, about: Self.purpose(of: queue, work.contains(queue.name)),
-                messages: messages(in: queue.name).sorted(), parameters: [:], binding: Self.queueBinding(queue, name)
+                messages: messages(in: queue.name).sorted(),
+                parameters: name.contains("{webhook}") ? ["webhook": []] : [:],
+                binding: Self.queueBinding(queue, name)
             ).merging([
                 "x-heliograph-arguments": .object(queue.arguments.mapValues(\.json)),
                 "x-heliograph-bindings": .array(bindings(of: queue.name)),
@@ -169,6 +171,10 @@ extension AsyncAPIDocument {
     private static func purpose(of queue: Topology.Queue, _ isWork: Bool) -> String {
         if isWork { return "A work queue." }
         if queue.name.hasSuffix(".dead") { return "The dead letters of a work queue." }
+        if queue.arguments["x-max-length"] != nil {
+            return
+                "An app's reports, for its upstream. The broker drops the oldest beyond the limits of number and age."
+        }
         if queue.arguments["x-message-ttl"] != nil { return "Messages that wait before they are handled again." }
         return "A stream. Each process reads all of it."
     }
@@ -196,7 +202,8 @@ extension AsyncAPIDocument {
 
     /// A name as a key of the document.
     private static func id(_ name: String) -> String {
-        name.replacing(".app.\(BusChannel.placeholder.rawValue)", with: ".app")
+        name.replacing(".\(BusChannel.webhook.rawValue)", with: "")
+            .replacing(".app.\(BusChannel.placeholder.rawValue)", with: ".app")
             .replacing(".\(BusChannel.placeholder.rawValue)", with: ".app").replacing(".", with: "-")
     }
 }
@@ -297,7 +304,10 @@ extension AsyncAPIDocument {
 
 extension String {
     /// The text with `{app}` for the app.
-    fileprivate var withoutPlaceholder: String { replacing(BusChannel.placeholder.rawValue, with: "{app}") }
+    fileprivate var withoutPlaceholder: String {
+        replacing(BusChannel.placeholder.rawValue, with: "{app}").replacing(
+            BusChannel.webhook.rawValue, with: "{webhook}")
+    }
 }
 
 extension Topology.Argument {

@@ -17,6 +17,12 @@ struct BusChannel {
 
     /// Stands for any configured app.
     static let placeholder = AppID(rawValue: "placeholder-app")!
+    /// Stands for a webhook's name.
+    static let webhook = WebhookName(rawValue: "placeholder-webhook")!
+    /// The consumers of all reports of ``placeholder``.
+    static let reports = ReportConsumers(
+        upstreams: [placeholder],
+        webhooks: [.init(app: placeholder, name: webhook, kinds: Set(ReportKind.allCases))])
     /// Stands for an app that has no queues of its own.
     static let otherApp = AppID(rawValue: "placeholder-other")!
 
@@ -46,8 +52,16 @@ struct BusChannel {
                 about: "Notifications that senders must not send any more."),
             BusChannel(
                 id: "delivery-reports", exchange: .notifications, address: "event.reported.{app}",
-                messages: ["delivery-report.v1"], samples: ["event.reported.\(app)"],
-                about: "Delivery states for upstream services. No queue is bound; an upstream may bind its own."),
+                messages: ["delivery-report.v1"], samples: [ReportKind.delivery.routingKey(of: placeholder)],
+                about: "Delivery states for upstream services. Without a queue, the broker drops them."),
+            BusChannel(
+                id: "receipt-reports", exchange: .notifications, address: "event.receipt.{app}",
+                messages: ["receipt-report.v1"], samples: [ReportKind.receipt.routingKey(of: placeholder)],
+                about: "Receipts of users for upstream services."),
+            BusChannel(
+                id: "dead-device-reports", exchange: .devices, address: "report.dead.{app}",
+                messages: ["dead-device-report.v1"], samples: [ReportKind.deadDevice.routingKey(of: placeholder)],
+                about: "Dead devices for upstream services."),
             BusChannel(
                 id: "pushes", exchange: .pushes, address: "{provider}.{lane}.{app}",
                 parameters: ["provider": providers, "lane": lanes], messages: ["push.v1", "push.v2"],
@@ -95,6 +109,7 @@ struct BusChannel {
         case "verb": "The command's name."
         case "change": "The kind of change."
         case "service": "The service that reports."
+        case "webhook": "The name of a webhook of the app."
         default: "The name of a work queue."
         }
     }
@@ -116,7 +131,10 @@ extension BusRole {
     }
 
     /// Whether the role may consume a queue or stream.
-    func reads(_ queue: String) -> Bool { self != .topology && permissions.read.matchesWhole(queue) }
+    func reads(_ queue: String) -> Bool {
+        let own = self == .upstream ? Self.upstreamPermissions(of: BusChannel.placeholder) : permissions
+        return self != .topology && own.read.matchesWhole(queue)
+    }
 }
 
 extension String {

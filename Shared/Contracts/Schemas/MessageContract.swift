@@ -63,7 +63,8 @@ package struct MessageContract: Hashable, Sendable {
 extension MessageContract {
     /// All message versions that services read, in the order of their way through the bus.
     package static let all: [MessageContract] = [
-        domainEvent, directNotification, deliveryReport, notification, notificationRevocation, push(version: 1),
+        domainEvent, directNotification, deliveryReport, receiptReport, deadDeviceReport, notification,
+        notificationRevocation, push(version: 1),
         push(version: 2),
         outcomes(version: 1), outcomes(version: 2), deviceCommand, deviceEvent, campaignCursor, censusReport,
     ]

@@ -77,6 +77,8 @@ package enum WorkQueue: Hashable, Sendable {
     case feedbackOutcomes
     /// Erased registrations.
     case feedbackErasures
+    /// The reports of one webhook. One queue for each, so a slow endpoint delays no other.
+    case webhookReports(AppID, WebhookName)
 
     package var name: String {
         switch self {
@@ -95,6 +97,7 @@ package enum WorkQueue: Hashable, Sendable {
             "\(provider.rawValue)-sender.pushes.\(lane.rawValue).\(app.rawValue)"
         case .feedbackOutcomes: "feedback.outcomes"
         case .feedbackErasures: "feedback.erasures"
+        case .webhookReports(let app, let name): "webhook-sender.reports.\(app.rawValue).\(name.rawValue)"
         }
     }
 
@@ -105,7 +108,7 @@ package enum WorkQueue: Hashable, Sendable {
     package var app: AppID? {
         switch self {
         case .rulesAppEvents(let app), .registryAppNotifications(_, let app), .registryAppDevices(let app),
-            .senderPushes(_, _, let app):
+            .senderPushes(_, _, let app), .webhookReports(let app, _):
             app
         case .rulesEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications, .registryDevices,
             .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
@@ -129,7 +132,7 @@ package enum WorkQueue: Hashable, Sendable {
     }
 
     /// All work queues of a bus with `apps`, in a stable order.
-    package static func all(apps: [AppID]) -> [WorkQueue] {
+    package static func all(apps: [AppID], reports: ReportConsumers = .none) -> [WorkQueue] {
         let apps = apps.sorted()
         let fixed: [WorkQueue] = [
             .rulesOutcomes, .rulesErasures, .rulesCensus, .registryCampaigns, .feedbackOutcomes, .feedbackErasures,
@@ -140,7 +143,7 @@ package enum WorkQueue: Hashable, Sendable {
                 Lane.allCases.map { WorkQueue.senderPushes(provider, $0, app) }
             }
         }
-        return fixed + divided + senders
+        return fixed + divided + senders + reports.webhooks.map(\.queue)
     }
 }
 

@@ -9,10 +9,13 @@ package enum BusRole: String, Sendable, CaseIterable {
     case feedback
     /// Publishes the events of all apps that arrive over HTTP. It checks each caller's app.
     case eventsAPI = "events-api"
+    /// Sends reports to webhooks.
+    case webhookSender = "webhook-sender"
     /// `pushctl dead`: reads dead-letter queues, returns messages to them, and replays messages through `return`.
     case deadLetters = "dead-letters"
-    /// An upstream service. Its topic permission restricts it to its app's routing keys. It publishes events only: a
-    /// device command names its app in the body, which the broker cannot check.
+    /// An upstream service. Its topic permission restricts it to its app's routing keys, and it reads its app's reports
+    /// (``upstreamPermissions(of:)``). It publishes events only: a device command names its app in the body, which the
+    /// broker cannot check.
     case upstream
 }
 
@@ -49,7 +52,7 @@ extension BusRole {
     package var permissions: BusPermissions {
         switch self {
         case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
-        case .rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback: stagePermissions
+        case .rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback, .webhookSender: stagePermissions
         case .deadLetters:
             BusPermissions(configure: "^$", write: "^(dead|return)$", read: Topology.deadLetters.pattern)
         case .upstream, .eventsAPI: BusPermissions(configure: "^$", write: "^events$", read: "^$")
@@ -68,6 +71,13 @@ extension BusRole {
     /// Restricts an upstream service of `app` to that app's events.
     package static func upstreamTopicPermissions(of app: AppID) -> [TopicPermission] {
         [TopicPermission(exchange: .events, write: #"^\#(app)\."#)]
+    }
+
+    /// The permissions of an upstream service of `app`: it also reads the queue of its app's reports.
+    package static func upstreamPermissions(of app: AppID) -> BusPermissions {
+        var permissions = upstream.permissions
+        permissions.read = "^\(UpstreamQueue.name(of: app).replacing(".", with: #"\."#))$"
+        return permissions
     }
 
     private var stagePermissions: BusPermissions {
@@ -89,13 +99,14 @@ extension BusRole {
         case .apnsSender: #"apns-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .fcmSender: #"fcm-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .feedback: #"feedback\.(outcomes|erasures)"#
+        case .webhookSender: #"webhook-sender\.reports\.\#(Self.app)\.\#(Self.app)"#
         }
     }
 
     private var streams: [StreamName] {
         switch self {
         case .apnsSender, .fcmSender: [.senderRevocations]
-        case .topology, .rules, .tokenRegistry, .feedback, .deadLetters, .upstream, .eventsAPI: []
+        case .topology, .rules, .tokenRegistry, .feedback, .deadLetters, .upstream, .eventsAPI, .webhookSender: []
         }
     }
 
@@ -108,12 +119,15 @@ extension BusRole {
     /// The results of the stage's work.
     private var results: [(exchange: ExchangeName, keys: String)] {
         switch self {
-        case .topology, .deadLetters, .upstream, .eventsAPI: []
-        case .rules: [(.notifications, #"(\#(Self.lane)|event\.reported|revoked)\.\#(Self.app)"#)]
+        case .topology, .deadLetters, .upstream, .eventsAPI, .webhookSender: []
+        case .rules: [(.notifications, #"(\#(Self.lane)|event\.(reported|receipt)|revoked)\.\#(Self.app)"#)]
         case .tokenRegistry:
             [
                 (.pushes, #"(apns|fcm)\.\#(Self.lane)\.\#(Self.app)"#), (.outcomes, #"registry\.(skipped|expired)"#),
-                (.devices, #"(campaign\.cursor|event\.\#(Self.words(DeviceEvent.Change.allCases)))"#),
+                (
+                    .devices,
+                    #"(campaign\.cursor|event\.\#(Self.words(DeviceEvent.Change.allCases))|report\.dead\.\#(Self.app))"#
+                ),
             ]
         case .apnsSender: [(.outcomes, Self.outcomes(of: .apns))]
         case .fcmSender: [(.outcomes, Self.outcomes(of: .fcm))]

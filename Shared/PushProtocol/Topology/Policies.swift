@@ -19,7 +19,8 @@ extension Topology {
         name: "dead-letters",
         pattern: #"^(rules\.([a-z]+|events\.app\.[a-z0-9-]+)|feedback\.[a-z]+"#
             + #"|token-registry\.(campaigns|(devices|notifications\.(interactive|bulk))(\.app\.[a-z0-9-]+)?)"#
-            + #"|(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+)\.dead$"#,
+            + #"|(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#
+            + #"|webhook-sender\.reports\.[a-z0-9-]+\.[a-z0-9-]+)\.dead$"#,
         priority: 1, definition: ["message-ttl": .number(deadLetterRetention.wholeMilliseconds)])
 
     /// How long dead pushes are kept: as long as senders know revocations. A push replayed later could reach a
@@ -37,7 +38,7 @@ extension Topology {
         case .senderPushes: deadPushRetention
         case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications,
             .registryAppNotifications, .registryDevices, .registryAppDevices, .registryCampaigns, .feedbackOutcomes,
-            .feedbackErasures:
+            .feedbackErasures, .webhookReports:
             deadLetterRetention
         }
     }

@@ -85,8 +85,10 @@ extension Topology {
     package static let deliveryLimit: Int64 = 20
 
     /// Creates the topology for `apps`.
-    package init(apps: [AppID]) {
-        let work = WorkQueue.all(apps: apps)
+    ///
+    /// - Parameter reports: the apps among them with queues for their reports.
+    package init(apps: [AppID], reports: ReportConsumers = .none) {
+        let work = WorkQueue.all(apps: apps, reports: reports)
         let inputs: [Exchange] = InputExchange.allCases.flatMap { input -> [Exchange] in
             [.init(.otherApps(input), .topic), .init(.byApp(input), .topic, alternate: .otherApps(input))]
         }
@@ -123,6 +125,7 @@ extension Topology {
         }
         retired = [Binding(.events, "#", .rulesEvents), Binding(.devices, "command.#", .registryDevices)]
         retired += Lane.allCases.map { Binding(.notifications, "\($0.rawValue).#", .registryNotifications($0)) }
+        addReports(to: reports, apps: apps)
     }
 }
 
@@ -233,6 +236,8 @@ extension WorkQueue {
         case .registryAppDevices(let app): [(.byApp(.devices), "command.*.\(app.rawValue)")]
         case .registryCampaigns: [(.devices, RoutingKey.campaignCursor)]
         case .senderPushes(let provider, let lane, let app): [(.pushes, RoutingKey.push(provider, lane, app))]
+        // Bound by `Topology.addReports(to:apps:)`.
+        case .webhookReports: []
         case .feedbackOutcomes:
             Outcome.Answer.Disposition.allCases.map { disposition in
                 (.outcomes, disposition == .accepted ? "*.accepted.elsewhere" : "*.\(disposition.rawValue)")

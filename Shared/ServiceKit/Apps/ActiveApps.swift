@@ -8,6 +8,7 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
     private struct Apps {
         var ids: Set<AppID>
         var webOrigins: Set<String> = []
+        var reported: [ReportKind: Set<AppID>] = [:]
     }
 
     private let apps: Mutex<Apps>
@@ -32,9 +33,15 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
     /// Whether an app lists this origin of web clients.
     package func listsWebOrigin(_ origin: String) -> Bool { apps.withLock { $0.webOrigins.contains(origin) } }
 
+    /// Whether the app's upstream asks for reports of this kind.
+    package func wants(_ kind: ReportKind, of app: AppID) -> Bool {
+        apps.withLock { $0.reported[kind]?.contains(app) == true }
+    }
+
     package func insert(_ app: AppConfiguration) {
         apps.withLock {
             $0.ids.insert(app.id)
+            for kind in ReportKind.allCases where app.wants(kind) { $0.reported[kind, default: []].insert(app.id) }
             $0.webOrigins.formUnion(app.webOrigins)
         }
     }

@@ -28,7 +28,9 @@ extension YAMLReader {
     fileprivate mutating func app(_ id: AppID, _ entry: LocatedNode) -> AppConfiguration {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
-        let members = members(of: entry, known: ["apns", "fcm", "bearer", "publishers", "web-origins"], required: [])
+        let members = members(
+            of: entry, known: ["apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks"],
+            required: [])
         return AppConfiguration(
             id: id,
             apns: members["apns"].flatMap { apns($0) }, fcm: members["fcm"].flatMap { fcm($0) },
@@ -36,7 +38,9 @@ extension YAMLReader {
             publishers: (members["publishers"].map { elements(of: $0) } ?? []).compactMap {
                 bearer($0, of: id, namesUser: false)
             },
-            webOrigins: Set((members["web-origins"].map { elements(of: $0) } ?? []).compactMap { webOrigin($0) }))
+            webOrigins: Set((members["web-origins"].map { elements(of: $0) } ?? []).compactMap { webOrigin($0) }),
+            hasReportQueue: members["reports"].map { reportQueue($0) } ?? false,
+            webhooks: members["webhooks"].map { webhooks($0) } ?? [])
     }
 
     /// Reads an origin as browsers send it: scheme, host and an unusual port, in lower case (RFC 6454 §6.2). Without TLS

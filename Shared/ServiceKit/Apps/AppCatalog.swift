@@ -29,6 +29,12 @@ import FoundationEssentials
 ///           - algorithm: ES256                          # the same members as bearer, without user-claim
 ///             key-file: family-portal-backend.pub.pem
 ///         web-origins: [https://portal.example]         # pages that may call the HTTP APIs (CORS)
+///         reports: { queue: true }                      # a queue of reports for the upstream; false when absent
+///         webhooks:
+///           - name: crm                                 # unique in the app
+///             url: https://crm.example/heliograph
+///             secret-file: crm.secrets                  # whsec_…, one a line
+///             events: [delivery, receipt, dead-device]  # all when absent
 ///
 /// Parsing is strict: an unknown, missing, repeated or mistyped key is an error with its line, and so is an unreadable
 /// file that the process uses. The services validate the files' content.
@@ -58,7 +64,9 @@ package struct AppCatalog: Hashable, Sendable {
         package static let bearer = Files(rawValue: 1 << 2)
         /// Verification keys of publishers' bearer tokens.
         package static let publishers = Files(rawValue: 1 << 3)
-        package static let all: Files = [.apns, .fcm, .bearer, .publishers]
+        /// Secrets of webhooks.
+        package static let webhooks = Files(rawValue: 1 << 4)
+        package static let all: Files = [.apns, .fcm, .bearer, .publishers, .webhooks]
     }
 
     /// The maximum file size in bytes, enough for several thousand apps.

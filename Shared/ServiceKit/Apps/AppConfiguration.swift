@@ -12,10 +12,14 @@ package struct AppConfiguration: Hashable, Sendable {
     package let publishers: [BearerVerification]
     /// The origins of the app's web clients, such as `https://portal.example` (RFC 6454 §6.2).
     package let webOrigins: Set<String>
+    /// Whether the app's upstream has a queue of reports.
+    package let hasReportQueue: Bool
+    package let webhooks: [WebhookConfiguration]
 
     package init(
         id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
-        bearer: [BearerVerification] = [], publishers: [BearerVerification] = [], webOrigins: Set<String> = []
+        bearer: [BearerVerification] = [], publishers: [BearerVerification] = [], webOrigins: Set<String> = [],
+        hasReportQueue: Bool = false, webhooks: [WebhookConfiguration] = []
     ) {
         self.id = id
         self.apns = apns
@@ -23,6 +27,8 @@ package struct AppConfiguration: Hashable, Sendable {
         self.bearer = bearer
         self.publishers = publishers
         self.webOrigins = webOrigins
+        self.hasReportQueue = hasReportQueue
+        self.webhooks = webhooks
     }
 }
 

@@ -25,6 +25,10 @@ extension ConfigurationKey {
     package static let apps = ConfigurationKey(
         "HELIOGRAPH_APPS", .file, required: true,
         summary: "The catalog of apps (YAML): provider credentials and bearer keys.")
+    /// Whether webhooks may go to networks of the operator.
+    package static let webhookPrivateNetworks = ConfigurationKey(
+        "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS", .boolean, default: "no",
+        summary: "Whether webhooks may go to loopback, private and shared addresses.")
 }
 
 extension [ConfigurationKey] {
@@ -40,7 +44,7 @@ extension [ConfigurationKey] {
     /// include those of ServiceConnections.
     static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
         "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
-        "HELIOGRAPH_ALLOW_PLAINTEXT",
+        "HELIOGRAPH_ALLOW_PLAINTEXT", "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS",
     ])
 
     /// The names of the keys, and of the files of the secret ones.

@@ -1,3 +1,5 @@
+import AMQP
+import Contracts
 import Foundation
 import HTTPTypes
 import Postgres
@@ -97,5 +99,43 @@ import TestSupport
                 #expect(try await http.send(.post, "/v1/receipts", body).status == 400, "\(body)")
             }
         }
+    }
+
+    @Test func `receipts are reported to an upstream that asks for them, and 503 says that they are not`() async throws
+    {
+        let consumers = ReportConsumers(upstreams: [RulesHTTP.app])
+        let bus = InMemoryBus(topology: Topology(apps: [RulesHTTP.app], reports: consumers))
+        let queue = UpstreamQueue.name(of: RulesHTTP.app)
+        let reporter = ReceiptReporter(service: "rules", bus: bus, isReported: { $0 == RulesHTTP.app })
+        try await RulesHTTP.with(reporter: reporter) { (http: RulesHTTP) async throws in
+            _ = try await http.fixture.handleEvent("a", users: "[1,2]")
+            let mine = try await http.inbox()[0]
+            let other = try await http.inbox(user: "2")[0]
+            // The other user's receipt is stored; the caller must not report it as an own one.
+            #expect(try await http.send(.post, "/v1/receipts", receipts([other]), user: "2").status == 204)
+            #expect(bus.messages(in: queue).count == 1)
+            #expect(
+                try await http.send(.post, "/v1/receipts", receipts([mine, other, UUID().uuidString])).status == 204)
+            let messages = bus.messages(in: queue)
+            #expect(messages.count == 2)
+            let report = try WireCoding.decode(JSONValue.self, from: try #require(messages.last).body)
+            let contract = try #require(MessageContract.all.first { $0.name == "receipt-report" })
+            #expect(SchemaValidator(contract.schema, isClosed: true).problems(of: report) == [])
+            #expect(
+                report["data"] == [
+                    "notification_id": .string(mine), "user_id": "1", "receipt": "opened",
+                    "at": "2026-01-10T12:00:00.000Z", "event_id": "a", "rule": "only",
+                ])
+            #expect(messages.last?.routingKey == "event.receipt.test")
+            // Repeated under the same id.
+            #expect(try await http.send(.post, "/v1/receipts", receipts([mine])).status == 204)
+            #expect(bus.messages(in: queue).last?.properties.messageID == messages.last?.properties.messageID)
+            bus.answer(publishesTo: .notifications, with: [.nacked])
+            #expect(try await http.send(.post, "/v1/receipts", receipts([mine])).status == 503)
+        }
+    }
+
+    private func receipts(_ ids: [String]) -> JSONValue {
+        ["receipts": .array(ids.map { ["id": .string($0), "what": "opened"] })]
     }
 }

@@ -32,7 +32,7 @@ struct RulesHTTP: Sendable {
     /// - Parameter rules: the rule file of the app `test`. Its users 1 and 2 have bearer tokens.
     static func with(
         _ rules: String = DecisionStoreTests.rules, uptime: ManualClock = ManualClock(),
-        operatorPatience: Duration = .seconds(60),
+        operatorPatience: Duration = .seconds(60), reporter: ReceiptReporter? = nil,
         _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
@@ -52,10 +52,7 @@ struct RulesHTTP: Sendable {
                 logger: .silent)
             let api = RulesAPI(
                 pool: pool, operators: operators, currentRules: currentRules, gate: gate, keys: keys,
-                inboxFeed: inboxFeed
-            ) {
-                clock.now
-            }
+                inboxFeed: inboxFeed, now: { clock.now }, receiptReporter: reporter)
             try await Application(router: api.router).test(.router) { client in
                 try await body(RulesHTTP(fixture: fixture, client: client, api: api, bearers: bearers))
             }

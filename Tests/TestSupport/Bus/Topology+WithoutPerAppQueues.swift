@@ -13,7 +13,8 @@ extension Topology {
         topology.queues.removeAll { queues.contains($0.name) }
         topology.exchanges.removeAll { exchanges.contains($0.name) }
         topology.bindings.removeAll { queues.contains($0.queue) || exchanges.contains($0.exchange) }
-        topology.bindings += topology.retired
+        topology.bindings += topology.retired.filter { binding in topology.queues.contains { $0.name == binding.queue }
+        }
         topology.exchangeBindings = []
         topology.retired = []
         return topology

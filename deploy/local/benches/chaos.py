@@ -12,7 +12,7 @@ verdict.json. Each figure is one invariant: its value is the number of violation
     deploy/local/bench chaos --mutants                    lists the planted bugs
     deploy/local/bench chaos --recheck run.json.gz        checks an earlier run again
 """
-# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api webhook-sender
 
 import argparse
 import dataclasses

@@ -3,7 +3,7 @@
 Uses its own broker and database. The stages are stopped, so that events stay in their queue. HTTP clients and AMQP
 publishers are threads of this process, each with its own connection; both send at the same rate in turn.
 """
-# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api webhook-sender
 
 import argparse
 import http.client

@@ -3,7 +3,7 @@
 Uses its own broker and database, filled by COPY with ten thousand and ten million registrations. Everything runs on one
 machine, so each figure is a ratio of two consecutive measurements.
 """
-# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api webhook-sender
 
 import argparse
 import os
@@ -41,7 +41,7 @@ def main() -> None:
     figures = Figures("registry")
     try:
         # Senders, rules and feedback are not measured and would use the same two cores.
-        for service in ["rules", "feedback", "apns-sender", "fcm-sender", "events-api", "provider-simulator"]:
+        for service in ["rules", "feedback", "apns-sender", "fcm-sender", "events-api", "webhook-sender", "provider-simulator"]:
             stack.service("stop", service)
         Bench(stack, options, figures).run()
     finally:

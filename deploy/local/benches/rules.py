@@ -3,7 +3,7 @@
 Uses its own broker and database. The registry is stopped, so that notifications stay in its queues. Everything runs on
 one machine: each figure is a ratio of two consecutive measurements.
 """
-# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api webhook-sender
 
 import argparse
 import pathlib
@@ -41,7 +41,8 @@ def main() -> None:
         rules_service.stack.up("--no-demo", timeout=1800)
         figures = Figures("rules")
         try:
-            for service in ["token-registry", "feedback", "apns-sender", "fcm-sender", "events-api", "provider-simulator"]:
+            for service in ["token-registry", "feedback", "apns-sender", "fcm-sender", "events-api", "webhook-sender",
+                            "provider-simulator"]:
                 rules_service.stack.service("stop", service)
             Bench(rules_service, options, figures).run()
         finally:

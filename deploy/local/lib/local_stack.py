@@ -14,11 +14,13 @@ import pika
 
 import broker_cluster
 import http_requests
+import monitoring
 from waiting import eventually  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
-SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "provider-simulator"]
+SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
+            "provider-simulator"]
 
 
 class Stack:
@@ -66,10 +68,7 @@ class Stack:
 
     def admin_port(self, service: str) -> int:
         """The port of a service's /metrics and /health."""
-        base = int((self.state / "run" / "port-base").read_text())
-        if service == "events-api":
-            return base + 22
-        return base + 10 + ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"].index(service)
+        return int((self.state / "run" / "port-base").read_text()) + monitoring.ADMIN_PORTS[service]
 
     # HTTP
 

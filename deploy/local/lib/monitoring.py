@@ -15,7 +15,9 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RULES = ROOT / "deploy" / "monitoring" / "rules.yaml"
 # The offset of each service's admin port from the base (deploy/local/lib/common.sh).
-ADMIN_PORTS = {"rules": 10, "token-registry": 11, "apns-sender": 12, "fcm-sender": 13, "feedback": 14, "events-api": 22}
+ADMIN_PORTS = {
+    "rules": 10, "token-registry": 11, "apns-sender": 12, "fcm-sender": 13, "feedback": 14, "events-api": 22, "webhook-sender": 23,
+}
 
 
 def configuration(port_base: int, broker_port: int, rules: pathlib.Path, interval: str = "15s") -> str:

@@ -1,4 +1,4 @@
-# The six services and the simulator as processes of one stack. Sourced last.
+# The services and the simulator as processes of one stack. Sourced last.
 
 # Creates the files that a stack needs before it starts: certificates, keys, the apps file.
 prepare_credentials() {
@@ -360,7 +360,7 @@ start_stack() {
   migrate
   create_database_logins
   write_env
-  say "Starting the simulator and the six services"
+  say "Starting the simulator and the services"
   start_service provider-simulator
   wait_until 20 "the simulator's certificate" test -s "$STATE/credentials/simulator-ca.pem" || await_ready provider-simulator
   local service

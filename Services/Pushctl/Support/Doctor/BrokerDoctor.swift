@@ -8,19 +8,19 @@ import ServiceKit
 /// The checks of the broker.
 struct BrokerDoctor: Sendable {
     /// `nil`: the apps file could not be read.
-    let apps: [AppID]?
+    let catalog: AppCatalog?
     /// The broker's definitions; `nil` without `--definitions`.
     let export: BrokerExport?
 
     func findings() async -> [Finding] {
-        guard let apps else { return [.skipped("broker", "the apps file is needed to know the queues")] }
-        let topology = Topology(apps: apps)
+        guard let catalog else { return [.skipped("broker", "the apps file is needed to know the queues")] }
+        let topology = catalog.topology
         guard Environment.isSet(.amqpURL) else {
             let finding = Finding.skipped(
                 "broker", "AMQP_URL is not set", cure: "set AMQP_URL, with the broker's user topology")
-            return [finding] + exported(topology, apps)
+            return [finding] + exported(topology, catalog.ids)
         }
-        return await overAMQP(topology, apps) + exported(topology, apps)
+        return await overAMQP(topology, catalog.workQueues) + exported(topology, catalog.ids)
     }
 
     private func exported(_ topology: Topology, _ apps: [AppID]) -> [Finding] {
@@ -34,7 +34,7 @@ struct BrokerDoctor: Sendable {
         return export.rights(BrokerDefinitions(apps: apps)) + export.policies() + export.arguments(topology)
     }
 
-    private func overAMQP(_ topology: Topology, _ apps: [AppID]) async -> [Finding] {
+    private func overAMQP(_ topology: Topology, _ queues: [WorkQueue]) async -> [Finding] {
         do {
             let configuration = try brokerConfiguration()
             return try await AMQPAdministrator.with(configuration, logger: Environment.logger) { administrator in
@@ -43,7 +43,7 @@ struct BrokerDoctor: Sendable {
                     Finding.error("topology", "\($0)", cure: "run pushctl topology apply")
                 }.orOK(
                     "topology", "all \(topology.exchanges.count) exchanges and \(topology.queues.count) queues exist")
-                findings += try await Self.queues(WorkQueue.all(apps: apps), administrator)
+                findings += try await Self.queues(queues, administrator)
                 findings.append(await Self.clock(administrator))
                 return findings
             }

@@ -1,4 +1,5 @@
 import AMQP
+import FoundationEssentials
 import Logging
 import Messaging
 import Metrics
@@ -12,6 +13,7 @@ import ServiceLifecycle
 /// publishes at a time. Runs until graceful shutdown.
 ///
 /// An event without a bound queue is dropped. A consumer gets the events published after it has bound a queue.
+/// The upstream of an app that asks for reports also gets a report of each dead device.
 struct OutboxRelay: Service {
     /// Time between two looks at the outbox.
     static let pace = Duration.milliseconds(500)
@@ -24,12 +26,18 @@ struct OutboxRelay: Service {
     private let service: String
     private let store: OutboxStore
     private let bus: any MessageBus
+    /// Whether an app's upstream asks for reports of dead devices.
+    private let isReported: @Sendable (AppID) -> Bool
     private let logger: Logger
 
-    init(service: String, store: OutboxStore, bus: any MessageBus, logger: Logger) {
+    init(
+        service: String, store: OutboxStore, bus: any MessageBus,
+        isReported: @escaping @Sendable (AppID) -> Bool = { _ in false }, logger: Logger
+    ) {
         self.service = service
         self.store = store
         self.bus = bus
+        self.isReported = isReported
         self.logger = logger
     }
 
@@ -81,27 +89,25 @@ struct OutboxRelay: Service {
         var published = OutboxStore.Published()
         var announcements: [Announcement] = []
         var messages: [AMQPMessage] = []
+        var reports: [Int64: AMQPMessage] = [:]
         for announcement in lent {
             do {
                 let event = announcement.event
-                messages.append(try Outbound(event, to: .devices, routingKey: event.routingKey).message(from: service))
+                let message = try Outbound(event, to: .devices, routingKey: event.routingKey).message(from: service)
+                reports[announcement.number] = try report(event)
+                messages.append(message)
                 announcements.append(announcement)
             } catch {
                 published.dead.append(.init(announcement, error.description))
             }
         }
         guard !messages.isEmpty else { return published }
-        let (bus, outgoing) = (bus, messages)
-        let answers = try await withThrowingTaskGroup(of: [AMQPConfirmation].self) { group in
-            group.addTask { try await bus.publish(outgoing) }
-            group.addTask {
-                try await Task.sleep(for: Self.patience)
-                throw Outage("the broker", underlying: TookTooLong())
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? []
-        }
-        for (announcement, answer) in zip(announcements, answers) {
+        let reported = announcements.compactMap { reports[$0.number] == nil ? nil : $0.number }
+        let all = try await confirmations(of: messages + reported.compactMap { reports[$0] })
+        let (answers, reportAnswers) = (all.prefix(messages.count), all.dropFirst(messages.count))
+        // Published again with their events.
+        let unreported = Set(zip(reported, reportAnswers).filter { !$1.isSettled }.map(\.0))
+        for (announcement, answer) in zip(announcements, answers) where !unreported.contains(announcement.number) {
             switch answer {
             case .confirmed: count(announcement.event, isQueueBound: true)
             // 312 NO_ROUTE: the exchange exists, but no queue is bound.
@@ -119,6 +125,25 @@ struct OutboxRelay: Service {
             published.numbers.append(announcement.number)
         }
         return published
+    }
+
+    /// The report of a dead device, for an upstream that asks for it.
+    private func report(_ event: DeviceEvent) throws(WireError) -> AMQPMessage? {
+        guard let report = ReportEvent(event), isReported(event.app) else { return nil }
+        return try report.message(of: event.app, correlation: event.trace.correlation, from: service)
+    }
+
+    private func confirmations(of messages: [AMQPMessage]) async throws -> [AMQPConfirmation] {
+        let (bus, outgoing) = (bus, messages)
+        return try await withThrowingTaskGroup(of: [AMQPConfirmation].self) { group in
+            group.addTask { try await bus.publish(outgoing) }
+            group.addTask {
+                try await Task.sleep(for: Self.patience)
+                throw Outage("the broker", underlying: TookTooLong())
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? []
+        }
     }
 
     /// Measures the waiting time before publishing, so that it covers earlier rounds only. Sets aside rows of an
@@ -150,5 +175,13 @@ extension OutboxStore.DeadRow {
         self.init(
             number: announcement.number, app: announcement.event.app.rawValue, reason: ReasonCode.rowUnpublishable,
             detail: detail)
+    }
+}
+
+extension AMQPConfirmation {
+    /// Whether the message is not published again.
+    fileprivate var isSettled: Bool {
+        if case .returned(312, _) = self { return true }
+        return self == .confirmed || isPermanentRefusal
     }
 }
