@@ -107,6 +107,9 @@ final class Endpoint: Sendable {
 
 /// The webhooks of all apps, by their queues.
 final class Endpoints: Sendable {
+    /// The most problems in one reason of `/health/ready`.
+    private static let namedProblems = 5
+
     private let settings: WebhookSettings
     private let fetch: HTTPSFetch
     private let logger: Logger
@@ -140,7 +143,9 @@ final class Endpoints: Sendable {
     /// Degraded while a webhook gets no reports.
     var condition: Readiness.State {
         let problems = endpoints.withLock { Array($0.values) }.compactMap(\.problem).sorted()
-        guard let first = problems.first else { return .holds }
-        return .degraded(problems.count == 1 ? first : "\(first) (and \(problems.count - 1) more)")
+        guard !problems.isEmpty else { return .holds }
+        let named = problems.prefix(Self.namedProblems).joined(separator: "; ")
+        let rest = problems.count - Self.namedProblems
+        return .degraded(rest > 0 ? "\(named); and \(rest) more" : named)
     }
 }
