@@ -13,6 +13,10 @@ extension ConfigurationKey {
         check: TransportSecurity.databaseProblem)
     package static let databasePoolSize = ConfigurationKey(
         "DATABASE_POOL_SIZE", .integer(1...64), default: "4", summary: "The maximum number of database connections.")
+    /// See ``PostgresStatementMode``.
+    package static let databaseStatements = ConfigurationKey(
+        "DATABASE_STATEMENTS", .choice(["prepared", "unnamed"]), default: "prepared",
+        summary: "Whether statements are prepared. unnamed is for a pooler in transaction mode, such as PgBouncer.")
     /// See ``TransportSecurity``.
     package static let allowPlaintext = ConfigurationKey(
         "HELIOGRAPH_ALLOW_PLAINTEXT", .boolean, default: "no",
@@ -23,5 +27,7 @@ extension [ConfigurationKey] {
     /// The keys of ``ServiceContext/amqp(_:)`` and ``ServiceContext/bus(queues:publishingTo:)``.
     package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile, .allowPlaintext]
     /// The keys of ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migration:)``.
-    package static let postgres: [ConfigurationKey] = [.databaseURL, .databasePoolSize, .allowPlaintext]
+    package static let postgres: [ConfigurationKey] = [
+        .databaseURL, .databasePoolSize, .databaseStatements, .allowPlaintext,
+    ]
 }

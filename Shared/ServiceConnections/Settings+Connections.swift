@@ -22,7 +22,8 @@ extension Settings {
         }
     }
 
-    /// Returns a database configuration from `DATABASE_URL`. `DATABASE_URL_FILE` is read again before each connection.
+    /// Returns a database configuration from `DATABASE_URL` and `DATABASE_STATEMENTS`. `DATABASE_URL_FILE` is read
+    /// again before each connection.
     ///
     /// - Parameter applicationName: the name in the server's `pg_stat_activity`.
     package func postgres(
@@ -32,6 +33,7 @@ extension Settings {
         do {
             var configuration = try PostgresConfiguration(
                 url: url, poolSize: poolSize, applicationName: applicationName)
+            configuration.statementMode = try string(.databaseStatements) == "unnamed" ? .unnamed : .prepared
             configuration.currentURL = try rotation(of: .databaseURL, logger: logger)
             return configuration
         } catch let error as PostgresError {

@@ -30,7 +30,8 @@ SERVICES = [
 ]
 JOBS = ["app-folder", "credentials", "topology", "migrate", "logins", "demo"]
 # Ports that docker-compose.yml publishes.
-PORTS = [8080, 8081, 8082, 8443, 9480]
+PORTS = [8080, 8081, 8082, 8443, 9480, 3000, 9090]
+PROFILES = ["--profile", "tls", "--profile", "monitoring"]
 SIMULATOR = "http://127.0.0.1:9480"
 
 
@@ -120,7 +121,7 @@ def demonstration(health_checks, tmp_path_factory):
     demonstration = Demonstration(tmp_path_factory.mktemp("bin"))
     keep = bool(os.environ.get("CONTAINERS_KEEP"))
     if not keep:
-        demonstration.compose("--profile", "tls", "down", "--volumes", check=False)
+        demonstration.compose(*PROFILES, "down", "--volumes", check=False)
         for port in PORTS:
             with socket.socket() as probe:
                 assert probe.connect_ex(("127.0.0.1", port)) != 0, f"port {port} is taken by another program"
@@ -136,7 +137,7 @@ def demonstration(health_checks, tmp_path_factory):
         yield demonstration
     finally:
         if not keep:
-            demonstration.compose("--profile", "tls", "down", "--volumes", "--timeout", "10", check=False)
+            demonstration.compose(*PROFILES, "down", "--volumes", "--timeout", "10", check=False)
 
 
 @pytest.fixture(scope="session")

@@ -58,11 +58,13 @@ import Testing
         let wanted = [
             "authorities": Set(base.map(\.name)),
             "autoscaled": Set(base.filter { $0.kind == "Deployment" }.map(\.name)),
+            "keda": Set(base.filter { $0.kind == "Deployment" }.map(\.name)).subtracting(["events-api"]),
+            "pgbouncer": ["rules", "token-registry", "feedback", "events-api"],
         ]
         for (component, expected) in wanted {
             let file = try kustomization("components/\(component)")
             #expect(file["kind"]?.text == "Component" && file["apiVersion"]?.text == "kustomize.config.k8s.io/v1alpha1")
-            for patch in file["patches"]?.items ?? [] {
+            for patch in file["patches"]?.items ?? [] where patch["target.labelSelector"] != nil {
                 let selector = try #require(patch["target.labelSelector"]?.text)
                 let names = try #require(selector.firstMatch(of: #/^app\.kubernetes\.io\/name in \(([a-z,-]+)\)$/#)).1
                 #expect(Set(names.split(separator: ",").map(String.init)) == expected, "\(component)")

@@ -13,6 +13,16 @@ import Testing
                     .filter { !$0.hasPrefix("secrets/") })
             #expect(listed.filter { $0.hasSuffix(".yaml") } == files.subtracting(["kustomization.yaml"]))
         }
+        let components = Set(
+            Repository.files(below: "deploy/kubernetes/components", suffix: ".yaml")
+                .map { $0.split(separator: "/").dropLast().joined(separator: "/") })
+        for component in components {
+            let resources = try Manifest.one("\(component)/kustomization.yaml")["resources"]
+            let listed = resources?.items.compactMap(\.text) ?? []
+            let files = Repository.files(below: component, suffix: ".yaml")
+                .map { String($0.dropFirst(component.count + 1)) }
+            #expect(Set(listed + ["kustomization.yaml"]) == Set(files), "\(component)")
+        }
         for object in try Manifests.all() {
             #expect(object.manifest["apiVersion"] != nil, "\(object.file)")
             let isNamed = !["Kustomization", "Component"].contains(object.kind)
@@ -21,7 +31,7 @@ import Testing
     }
 
     @Test func `every image of ours gets its version from a kustomization`() throws {
-        let versioned = try ["base", "demo"].flatMap {
+        let versioned = try ["base", "demo", "components/pgbouncer"].flatMap {
             try Manifest.one("deploy/kubernetes/\($0)/kustomization.yaml")["images"]?.items ?? []
         }
         #expect(versioned.allSatisfy { $0["newTag"]?.text == Build.version })

@@ -48,3 +48,14 @@ import TestSupport
         #expect(error?.problems.first?.contains("hunter2") == false)
     }
 }
+
+extension DatabaseTests {
+    @Test func `statements are prepared, unless DATABASE_STATEMENTS is unnamed`() throws {
+        let url = ["DATABASE_URL": "postgresql://sample:hunter2@127.0.0.1:1/x"]
+        #expect(try TestContext(.postgres, url).context.postgres().statementMode == .prepared)
+        let unnamed = url.merging(["DATABASE_STATEMENTS": "unnamed"]) { $1 }
+        #expect(try TestContext(.postgres, unnamed).context.postgres().statementMode == .unnamed)
+        let unknown = url.merging(["DATABASE_STATEMENTS": "none"]) { $1 }
+        #expect(throws: ConfigurationError.self) { try TestContext(.postgres, unknown).context.postgres() }
+    }
+}

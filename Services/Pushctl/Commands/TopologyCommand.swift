@@ -10,7 +10,7 @@ import ServiceKit
 struct TopologyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "topology", abstract: "Manage the exchanges, queues, bindings and users on the broker.",
-        subcommands: [Apply.self, Verify.self, Definitions.self, Roles.self])
+        subcommands: [Apply.self, Verify.self, Definitions.self, Roles.self, KEDA.self])
 
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

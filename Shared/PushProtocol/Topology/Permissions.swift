@@ -143,7 +143,8 @@ extension BusRole {
     }
 
     private static let lane = words(Lane.allCases)
-    private static let app = "[a-z0-9-]+"
+    /// Any app, as a regular expression without anchors.
+    static let app = "[a-z0-9-]+"
 
     private static func outcomes(of origin: Outcomes.Origin) -> String {
         #"\#(origin.rawValue)\.(\#(words(Outcome.Answer.Disposition.allCases))|accepted\.elsewhere)"#

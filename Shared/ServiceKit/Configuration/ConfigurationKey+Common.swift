@@ -44,7 +44,7 @@ extension [ConfigurationKey] {
     /// include those of ServiceConnections.
     static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
         "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
-        "HELIOGRAPH_ALLOW_PLAINTEXT", "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS",
+        "DATABASE_STATEMENTS", "HELIOGRAPH_ALLOW_PLAINTEXT", "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS",
     ])
 
     /// The names of the keys, and of the files of the secret ones.

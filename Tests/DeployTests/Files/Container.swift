@@ -47,9 +47,10 @@ extension Container {
         Dictionary(entries.map { ($0["name"]?.text ?? "", $0["value"]?.text ?? "") }) { $1 }
     }
 
-    /// `heliograph/rules:dev` runs `rules`; the tools image runs `pushctl`; other images run none of our executables.
-    private static func product(_ image: String) -> String? {
-        guard image.hasPrefix("heliograph/") else { return nil }
+    /// `heliograph/rules:dev` runs `rules`; the tools image runs `pushctl`; other images, of PgBouncer for example, run none
+    /// of our executables.
+    static func product(_ image: String) -> String? {
+        guard image.hasPrefix("heliograph/"), !image.hasPrefix("heliograph/pgbouncer") else { return nil }
         let name = String(image.dropFirst("heliograph/".count).prefix { $0 != ":" })
         return name == "tools" ? "pushctl" : name
     }

@@ -9,9 +9,10 @@ struct Workload: CustomStringConvertible {
     var pod: Manifest? { manifest["spec.template.spec"] }
     var containers: [Manifest] { pod?["containers"]?.items ?? [] }
 
-    /// Whether it is a Deployment of one of our images.
+    /// Whether it is a Deployment of one of our executables.
     var isService: Bool {
-        kind == "Deployment" && containers.first?["image"]?.text?.hasPrefix("heliograph/") == true
+        guard kind == "Deployment", let image = containers.first?["image"]?.text else { return false }
+        return Container.product(image) != nil
     }
 
     static func all() throws -> [Workload] {

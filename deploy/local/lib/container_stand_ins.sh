@@ -29,6 +29,7 @@ create_stand_in() {
       rabbitmq:4*) debian_stand_in "$2" trixie rabbitmq-server,gosu finish_rabbitmq ;;
       swift:*-bookworm) package_stand_in "$2" finish_swift "${SWIFT_IMAGE_PACKAGES[@]}" ;;
       postgres:15-bookworm) package_stand_in "$2" finish_postgres postgresql-15 gosu ;;
+      prom/prometheus:*) package_stand_in "$2" finish_prometheus prometheus ;;
       caddy:2*) package_stand_in "$2" finish_caddy caddy libcap2-bin ;;
       *) fail "there is no stand-in for $1" ;;
     esac
@@ -135,6 +136,15 @@ finish_postgres() {
   buildah config --entrypoint '["docker-entrypoint.sh"]' --cmd postgres --stop-signal SIGINT \
     --env "PATH=$CONTAINER_PATH:/usr/lib/postgresql/15/bin" \
     --env PGDATA=/var/lib/postgresql/data --volume /var/lib/postgresql/data --port 5432 "$container"
+}
+
+# Debian's Prometheus is older than the image: 2.42.
+finish_prometheus() {
+  local container=$1
+  buildah run "$container" -- sh -c 'rm -rf /etc/prometheus/* && mkdir -p /prometheus && chown nobody:nogroup /prometheus'
+  buildah config --entrypoint '["/bin/prometheus"]' \
+    --cmd '--config.file=/etc/prometheus/prometheus.yml --storage.tsdb.path=/prometheus' --user nobody \
+    --workingdir /prometheus --volume /prometheus --port 9090 "$container"
 }
 
 finish_caddy() {

@@ -39,7 +39,9 @@ def configuration(port_base: int, broker_port: int, rules: pathlib.Path, interva
 
 
 def hasty(rules: str) -> str:
-    """The rules with waits and windows of seconds, and a queue length of ten for a thousand: for tests."""
+    """The rules for tests: waits (`for`) of a second, windows and offsets of 10 s or 30 s, and a queue length of ten for a
+    thousand. All other thresholds and the conditions stay.
+    """
     text = re.sub(r"\bfor: \d+[mh]\b", "for: 1s", rules)
     text = re.sub(r"\[(5m|10m|15m)\]", "[10s]", text)
     text = re.sub(r"\[(30m|1h|6h)\]", "[30s]", text)
@@ -47,16 +49,16 @@ def hasty(rules: str) -> str:
     return text.replace("max > 1000 and", "max > 10 and")
 
 
-def turn_plugin(state: pathlib.Path, port: int | None) -> None:
-    """Turns the broker's plugin on, on a port, or off. A start of the broker writes its list of plugins anew, so that a
-    restart turns the plugin off.
+def turn_plugin(state: pathlib.Path, port: int | None, plugin: str = "rabbitmq_prometheus") -> None:
+    """Turns one of the broker's plugins with an HTTP API on, on a port, and all others off; or all off. A start of the
+    broker writes its list of plugins anew, so that a restart turns the plugin off.
     """
     plugins = state / "rabbitmq" / "enabled_plugins"
-    plugins.write_text(f"[{'rabbitmq_prometheus' if port else ''}].\n")
-    setting = f'ok = application:set_env(rabbitmq_prometheus, tcp_config, [{{port, {port}}}, {{ip, "127.0.0.1"}}]), '
+    plugins.write_text(f"[{plugin if port else ''}].\n")
+    setting = f'ok = application:set_env({plugin}, tcp_config, [{{port, {port}}}, {{ip, "127.0.0.1"}}]), '
     code = (setting if port else "") + f'rabbit_plugins:ensure("{plugins}").'
     done = subprocess.run(
-        [state / "rabbitmqctl", "eval", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        [state / "rabbitmqctl", "eval", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
     if done.returncode != 0 or "{ok," not in done.stdout:
         raise RuntimeError(f"rabbitmqctl eval: {done.stdout}{done.stderr}")
 

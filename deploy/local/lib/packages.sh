@@ -5,6 +5,8 @@ RUN_PACKAGES=(rabbitmq-server postgresql amqp-tools curl jq openssl procps)
 TEST_PACKAGES=(nghttp2-client nghttp2-server patch python3-venv chromium)
 # For the alerts and boards. Nothing starts its service (RUNLEVEL=1 below).
 TEST_PACKAGES+=(prometheus)
+# For the pooler of deploy/kubernetes/components/pgbouncer.
+TEST_PACKAGES+=(pgbouncer)
 # For the client code and the publisher examples.
 TEST_PACKAGES+=(kotlin libandroid-json-java openjdk-17-jdk-headless nodejs golang-go)
 BENCH_PACKAGES=(binutils haproxy nghttp2-client gcc libc6-dev patch postgresql-contrib util-linux valgrind wrk)
