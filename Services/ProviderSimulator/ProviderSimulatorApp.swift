@@ -2,7 +2,6 @@ import FoundationEssentials
 import Logging
 import PushProtocol
 import ServiceKit
-import ServiceLifecycle
 
 /// Simulates APNs and FCM for tests, and shows the phones of the demonstration.
 @main

@@ -1,5 +1,4 @@
 package import Logging
-internal import Messaging
 internal import Metrics
 import ServiceKit
 

@@ -4,7 +4,7 @@ import Logging
 import MetricsTestKit
 import Providers
 import PushProtocol
-import PushSending
+@testable import PushSending
 import Synchronization
 import Testing
 import TestSupport

@@ -1,7 +1,6 @@
 import DecisionLog
 import HTTPAuth
 import HTTPTypes
-import Hummingbird
 import Metrics
 import PushProtocol
 

@@ -1,6 +1,5 @@
 import HTTPAuth
 import HTTPTypes
-import Hummingbird
 import PushProtocol
 
 /// An authenticated publisher, and the app of its request.

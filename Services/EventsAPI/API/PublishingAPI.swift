@@ -1,5 +1,4 @@
 import HTTPAuth
-import HTTPTypes
 import Hummingbird
 
 /// The HTTP API, as described in `openapi.yaml`.

@@ -1,4 +1,3 @@
-import Hummingbird
 import PushProtocol
 
 /// The query of a request log: `?token=…&status=…&since=…&limit=…&count=true`.

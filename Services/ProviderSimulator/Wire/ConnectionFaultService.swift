@@ -1,4 +1,3 @@
-import Logging
 import PushProtocol
 import ServiceLifecycle
 import Synchronization

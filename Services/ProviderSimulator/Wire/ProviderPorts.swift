@@ -1,4 +1,3 @@
-import HTTP2
 import HTTP2Server
 import Synchronization
 
@@ -66,7 +65,6 @@ final class ProviderPorts: Sendable {
         return count
     }
 
-    /// Performs `actions` on one connection.
     func perform(_ actions: [WireAction], onConnection connection: Int, of port: ProviderPort) {
         entries.withLock { $0[port]?.server }?.perform(actions.steps, on: connection)
     }

@@ -124,7 +124,6 @@ struct DeadRowsCommand: AsyncParsableCommand {
         /// The filter of a command that changes rows. Requires a criterion or `all`.
         func filter(all: Bool) throws -> DeadRowStore.RowFilter { try Self.checked(filter(), all: all) }
 
-        /// Returns the name of a table with dead rows.
         static func table(_ name: String) throws -> String {
             let names = DeadRowTable.all.map(\.name)
             guard names.contains(name) else {

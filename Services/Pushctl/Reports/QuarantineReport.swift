@@ -3,7 +3,6 @@ import FoundationEssentials
 import Primitives
 import PushProtocol
 
-/// Formats the quarantine.
 enum QuarantineReport {
     /// Explanations of the quarantine reasons that feedback stores.
     private static let causes: KeyValuePairs = [

@@ -1,8 +1,6 @@
 import DecisionLog
 import HTTPAuth
-import HTTPTypes
 import Hummingbird
-import NIOCore
 import Postgres
 import PushProtocol
 

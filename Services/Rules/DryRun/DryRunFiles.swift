@@ -3,7 +3,6 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 
-/// Reads the input files of a dry run.
 enum DryRunFiles {
     /// An input that cannot be read. The description is shown to the user.
     struct Problem: Error, CustomStringConvertible { var description: String }

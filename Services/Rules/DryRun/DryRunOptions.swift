@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import PushProtocol
-import RuleEngine
 import RuleLanguage
 
 /// The recorded events and people of a dry run.

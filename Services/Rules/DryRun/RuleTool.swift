@@ -117,7 +117,6 @@ struct Answer: Hashable, Sendable {
     var json: JSONValue?
 }
 
-/// A command of ``RuleTool``.
 protocol RuleToolCommand: ParsableCommand {
     /// Whether to print ``Answer/json`` in place of the lines.
     var json: Bool { get }

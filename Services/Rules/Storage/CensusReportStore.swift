@@ -4,7 +4,6 @@ import Postgres
 import PushProtocol
 import ServiceConnections
 
-/// The reports of the stages (``CensusReport``).
 struct CensusReportStore: Sendable {
     /// The number of reports that one query reads.
     private static let page = 200

@@ -6,7 +6,6 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 import ServiceConnections
-import ServiceKit
 
 /// Decides which users are notified of events, and stores the decisions with their effects.
 struct DecisionStore: Sendable {
@@ -38,7 +37,6 @@ struct DecisionStore: Sendable {
     struct KnownEvent {
         var isSettled = false
         var answers: [UUID: RuleDecision.Answer] = [:]
-        /// The recipients of each rule.
         var users: [String: [UserID]] = [:]
         /// Rules with a fan-out, running or finished. ``FanOutStore`` handles their recipients.
         var largeAudiences: Set<String> = []

@@ -3,7 +3,6 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// Stores the outcomes of notifications.
 struct OutcomeStore: Sendable {

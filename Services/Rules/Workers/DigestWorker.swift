@@ -1,7 +1,6 @@
 import Logging
 import Metrics
 import PushProtocol
-import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 

@@ -20,7 +20,6 @@ final class InboxFeed: Service {
     /// The maximum number of listeners per query.
     static let batch = 500
 
-    /// The reply to a listener.
     enum Word: Sendable {
         /// The items to show, possibly none. The listener continues at `until`.
         case news([InboxFeedStore.Item], until: FeedCursor)

@@ -11,7 +11,6 @@ package actor AMQPAdministrator {
     private var connection: Connection?
     private var channelIsOpen = true
     private var confirms = false
-    private var published: UInt64 = 0
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 

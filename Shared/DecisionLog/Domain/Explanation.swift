@@ -109,6 +109,5 @@ extension Explanation {
         "rule-gone": "the rule file no longer contains its rule",
     ]
 
-    /// The reasons of all decisions.
     package var reasons: Set<String> { Set(traces.flatMap(\.decisions).map(\.reason)) }
 }

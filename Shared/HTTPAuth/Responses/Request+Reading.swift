@@ -1,4 +1,3 @@
-package import Hummingbird
 import HTTPTypes
 import NIOCore
 

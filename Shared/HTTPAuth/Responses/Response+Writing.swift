@@ -1,5 +1,4 @@
 package import HTTPTypes
-package import Hummingbird
 package import PushProtocol
 import NIOCore
 

@@ -32,7 +32,6 @@ enum MetricName {
     static let outage = "heliograph_outage"
 }
 
-/// The metric labels.
 enum MetricLabel {
     static let stage = "stage"
     static let queue = "queue"

@@ -92,7 +92,6 @@ package final class Stage: Service, Sendable {
     /// Consumes `queue` again.
     package func resume(_ queue: WorkQueue) async { worker(of: queue)?.resume() }
 
-    /// The status of each queue.
     package var status: [QueueStatus] {
         workers.withLock(\.all).map { QueueStatus(queue: $0.queue, state: $0.state) }
     }

@@ -1,6 +1,5 @@
 internal import CPostgres
 
-/// A request to the server.
 enum Request {
     /// Statements without parameters in one string; the server runs them in order.
     case script(String)

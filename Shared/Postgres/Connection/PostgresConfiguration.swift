@@ -1,6 +1,5 @@
 internal import CPostgres
 
-/// Whether statements are prepared.
 package enum PostgresStatementMode: Hashable, Sendable {
     /// Prepared once for each connection and text.
     case prepared

@@ -34,7 +34,6 @@ package enum WireCoding {
         try decodeUnlimited(type, Array(text.utf8))
     }
 
-    /// Decodes any stored JSON value.
     package static func decodeStored(_ type: JSONValue.Type, from text: String) throws(WireError) -> JSONValue {
         try value(Array(text.utf8), maximumDepth: maximumStoredDepth)
     }

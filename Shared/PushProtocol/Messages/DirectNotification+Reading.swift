@@ -6,7 +6,6 @@ extension DirectNotification {
         "users", "group", "roles", "topic", "tag", "everyone", "content", "type", "lane", "at", "expires", "ttl",
         "collapse", "silent", "pushOnly",
     ]
-    /// The members of `content`.
     package static let contentMembers = [
         "title", "subtitle", "body", "badge", "sound", "image", "link", "category", "thread", "data",
         "interruptionLevel", "apns", "fcm",

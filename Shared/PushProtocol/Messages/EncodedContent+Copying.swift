@@ -33,7 +33,6 @@ extension ByteWriter {
         put(source, position.range)
     }
 
-    /// Copies a range of `source`.
     package mutating func put(_ source: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) {
         put(UnsafeBufferPointer(rebasing: source[range]))
     }

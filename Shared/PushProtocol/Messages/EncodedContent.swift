@@ -113,7 +113,6 @@ package final class EncodedContent: Sendable {
 }
 
 extension EncodedContent.FieldRange {
-    /// Reads a string, or `null`.
     fileprivate init(text scan: inout JSONReader) throws(JSONReader.Unreadable) {
         self = try scan.consumeNull() ? .none : EncodedContent.FieldRange(try scan.canonicalString())
     }

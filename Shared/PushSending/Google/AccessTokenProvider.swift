@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// Obtains access tokens for one service account.
 package struct AccessTokenProvider: Sendable {
     /// `POST`s a form and returns status and body.

@@ -37,7 +37,6 @@ final class ThirdPartyAuthBreaker: Sendable {
 
     var openCause: CircuitBreaker.OpenCause? { state.withLock { $0.breaker.openCause } }
 
-    /// Whether no device is blocked.
     var isEmpty: Bool { state.withLock { $0.devices.isEmpty } }
 
     /// Asks to send to `device`.

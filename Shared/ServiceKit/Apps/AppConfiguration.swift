@@ -86,12 +86,6 @@ package struct APNsSigningKey: Hashable, Sendable {
     package let teamID: String
     /// The path of the ES256 signing key (PKCS#8 PEM, `.p8`).
     package let keyFile: String
-
-    package init(keyID: String, teamID: String, keyFile: String) {
-        self.keyID = keyID
-        self.teamID = teamID
-        self.keyFile = keyFile
-    }
 }
 
 /// An app's credentials with FCM.

@@ -83,7 +83,6 @@ struct YAMLReader {
         return mapping.contains { $0.key.scalar?.string == name }
     }
 
-    /// Returns the elements of a sequence.
     mutating func elements(of entry: LocatedNode) -> [LocatedNode] {
         guard case .sequence(let sequence) = entry.node else {
             report(entry, "expected a list")

@@ -63,7 +63,6 @@ package final class Readiness: Sendable {
             isDraining: now.isDraining, conditions: now.checks.map { .init(name: $0.name, state: $0.check()) })
     }
 
-    /// A condition with a settable state.
     package final class Condition: Sendable {
         private let current: Mutex<State>
 

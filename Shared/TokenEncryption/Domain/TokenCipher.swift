@@ -47,7 +47,6 @@ package struct TokenCipher: Sendable {
         writer = self.keys[writingKeyID]
     }
 
-    /// The ids of all keys.
     package var ids: Set<String> { Set(keys.keys) }
 
     /// Returns the text to store in the row of `device`.

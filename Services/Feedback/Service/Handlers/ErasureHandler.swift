@@ -3,7 +3,6 @@ import Messaging
 import Metrics
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// Deletes the evidence about registrations of erased users.
 struct ErasureHandler: StageHandler {

@@ -9,13 +9,6 @@ struct RouteMinute: Hashable, Sendable {
     var refused: Int
     /// Targets that the provider accepted or rejected, by the senders' counts.
     var answered: Int
-
-    init(minute: Timestamp, registrations: Int, refused: Int, answered: Int) {
-        self.minute = minute
-        self.registrations = registrations
-        self.refused = refused
-        self.answered = answered
-    }
 }
 
 /// A bad-token spike: a jump in the share of rejections on a route.

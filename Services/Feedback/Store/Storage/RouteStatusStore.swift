@@ -20,19 +20,6 @@ package struct RouteStatusStore: Sendable {
         package var suspectedSince: Date?
         /// Since when the route's guard is tripped; `nil` if it is not.
         package var guardTrippedSince: Date?
-
-        package init(
-            app: String, provider: String, environment: String, answered: Int, acceptedAt: Date?,
-            suspectedSince: Date?, guardTrippedSince: Date?
-        ) {
-            self.app = app
-            self.provider = provider
-            self.environment = environment
-            self.answered = answered
-            self.acceptedAt = acceptedAt
-            self.suspectedSince = suspectedSince
-            self.guardTrippedSince = guardTrippedSince
-        }
     }
 
     /// The routes with an answer in the retained time, or with a guard, in the order of their names.

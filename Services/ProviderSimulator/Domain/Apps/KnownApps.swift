@@ -26,7 +26,6 @@ struct KnownApps: Sendable {
         apnsKeys[key.keyID]?.environments.formUnion(key.environments)
     }
 
-    /// All bundle topics, of keys and certificates.
     var topics: Set<String> { apnsKeys.values.reduce(into: certifiedTopics) { $0.formUnion($1.topics) } }
     /// Topics of apps in the catalog, also of those that use a certificate.
     var certifiedTopics: Set<String> = []

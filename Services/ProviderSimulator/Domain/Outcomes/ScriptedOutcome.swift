@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// A scripted outcome of a request that passed the provider's checks: a response or a fault.
 struct ScriptedOutcome: Hashable, Sendable {
     enum Behavior: Hashable, Sendable {

@@ -2,7 +2,6 @@ import PushProtocol
 
 /// The answers of `pushctl app new`, and the texts of the files that it writes.
 struct NewApp: Sendable {
-    /// The credential of APNs.
     struct APNs: Sendable {
         /// The iOS app's bundle id.
         var bundle: String

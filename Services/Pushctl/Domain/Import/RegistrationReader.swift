@@ -11,7 +11,6 @@ protocol RegistrationReader: Sendable {
     func registrations(in record: [UInt8]) throws(LineError) -> [DeviceFields]
 }
 
-/// A format of `devices import`.
 enum ImportFormat: String, CaseIterable, Sendable {
     /// The formats of `devices export`.
     case ndjson

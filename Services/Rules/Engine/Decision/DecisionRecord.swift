@@ -1,6 +1,5 @@
 package import FoundationEssentials
 package import PushProtocol
-import RuleLanguage
 
 /// A user of an app.
 package struct PersonKey: Hashable, Comparable, Sendable {

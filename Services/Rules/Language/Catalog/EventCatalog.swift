@@ -27,7 +27,6 @@ package struct EventDescription: Sendable {
     package let users: [EventUser]
     /// The fields of the data that the rules use or the examples have, by path.
     package let fields: [EventField]
-    /// The JSON Schema of the data.
     package let dataSchema: JSONValue
     /// The data of the file's examples.
     package let examples: [JSONValue]
@@ -88,7 +87,6 @@ package struct EventDescription: Sendable {
 package struct EventUser: Sendable {
     /// The place in the rule file: `rules.chat-message`, `presence.0`.
     package let place: String
-    /// The fields that it uses.
     package let uses: [FieldUse]
     fileprivate let hasDataCondition: Bool
     /// The schema of the data that it matches; `nil` if it has no condition, or none that a schema can say.

@@ -70,7 +70,6 @@ extension Activity {
         ).rawValue
     }
 
-    /// All tags of its templates.
     var tags: [TemplateTag] {
         [state, attributes, relevance].compactMap(\.self).flatMap(\.tags) + (channel?.tags ?? [])
     }

@@ -79,7 +79,6 @@ extension Rule {
 
 /// A type of notification that users can switch on or off.
 package struct PreferenceType: Hashable, Sendable {
-    /// The description for users.
     package var about = ""
     /// The default for users without a choice.
     package var isOn = true

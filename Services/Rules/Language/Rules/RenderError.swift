@@ -25,13 +25,6 @@ package struct RenderError: Error, Hashable, Sendable {
         case unsuitable(path: String, expected: String)
         /// The data of a direct notification is refused at the path.
         case refused(path: String, problem: String)
-
-        /// The dotted path in the event's data.
-        package var path: String {
-            switch self {
-            case .missing(let path), .null(let path), .unsuitable(let path, _), .refused(let path, _): path
-            }
-        }
     }
 }
 

@@ -56,7 +56,6 @@ package struct RuleSet: Sendable {
     /// Returns the rule with this name; `nil` if the file no longer has it. Built-in rules have a name too.
     package func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } ?? directRules[name] }
 
-    /// Returns the signals of an event.
     package func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {
         guard !signals.isEmpty || !memberships.isEmpty else { return [] }
         let scope = Scope(event: event)

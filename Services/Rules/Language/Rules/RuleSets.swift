@@ -41,7 +41,6 @@ package struct RuleSets: Sendable {
         return (rule, set)
     }
 
-    /// The result for one event.
     package enum Evaluation: Sendable {
         /// The event's drafts and signals. Without a matching rule or a recipient, there are no drafts.
         case notify([NotificationDraft], signals: [Signal], by: RuleSet)

@@ -68,7 +68,6 @@ package indirect enum DataTemplate: Hashable, Sendable {
         return value
     }
 
-    /// All tags of the template.
     var tags: [TemplateTag] {
         switch self {
         case .constant: []

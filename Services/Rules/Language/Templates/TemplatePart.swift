@@ -1,4 +1,3 @@
-/// A part of a parsed template.
 enum TemplatePart: Hashable, Sendable {
     case text(String)
     case variable(TemplateTag)

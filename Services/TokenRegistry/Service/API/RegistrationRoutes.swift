@@ -63,7 +63,6 @@ extension Request {
         return id
     }
 
-    /// The body of a registration.
     func registration() async throws(APIError) -> RegistrationBody {
         let bytes = try await json(upTo: RegistrationBody.maximumSize)
         do {

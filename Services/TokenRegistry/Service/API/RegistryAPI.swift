@@ -1,8 +1,5 @@
 import HTTPAuth
-import HTTPTypes
 import Hummingbird
-import NIOCore
-import PushProtocol
 import RegistryStore
 import ServiceKit
 

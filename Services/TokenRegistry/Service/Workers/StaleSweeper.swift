@@ -8,7 +8,6 @@ import ServiceLifecycle
 /// old ended ones (``RetentionTerms``), in small steps. A walk through a hundred million rows takes a little more than
 /// a day. Any number of processes may run it; steps exclude each other. Runs until graceful shutdown.
 struct StaleSweeper: Service {
-    /// Time between two steps.
     static let pace = Duration.seconds(1)
     /// Time between two walks.
     static let rest = Duration.seconds(3600)

@@ -10,7 +10,6 @@ package struct CampaignCursor: WireMessage, Codable, Hashable {
     package var trace: Trace
     package var app: AppID
     package var campaign: UUID
-    /// The range's number.
     var range: Int
     /// The copy's number, from 1. Until the first step, each delivery of the notification creates a copy. `nil` if an
     /// earlier release sent it.

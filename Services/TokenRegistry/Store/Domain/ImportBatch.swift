@@ -1,5 +1,4 @@
 package import FoundationEssentials
-import PushProtocol
 
 /// Lines of a file, imported in one transaction.
 package struct ImportBatch: Sendable {

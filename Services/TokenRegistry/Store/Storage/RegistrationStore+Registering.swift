@@ -24,7 +24,6 @@ extension RegistrationStore {
         return registered
     }
 
-    /// The result of registering.
     package struct Registered: Hashable, Sendable {
         /// The stored registrations, including repeats.
         package var taken: Set<UUID> = []
