@@ -57,13 +57,3 @@ package struct HTTP2ServerGoAway: Hashable, Sendable {
         self.init(lastStream: lastStream, code: code, debugData: Array(debugText.utf8))
     }
 }
-
-extension HTTP2ServerStep {
-    /// Announces the shutdown, waits for `pause`, then sends the last stream received (RFC 9113 §6.8).
-    package static func gracefulGoAway(debugText: String = "", pause: Duration) -> [HTTP2ServerStep] {
-        [
-            .goAway(HTTP2ServerGoAway(lastStream: .maximum, debugText: debugText)), .wait(pause),
-            .goAway(HTTP2ServerGoAway(lastStream: .received, debugText: debugText)),
-        ]
-    }
-}
