@@ -42,13 +42,7 @@ extension ServiceContext {
         return DatabaseAssembly(pool: pool, services: [pool, check, durability])
     }
 
-    /// Exports the pool's state:
-    ///
-    /// | name | kind | labels | value |
-    /// |---|---|---|---|
-    /// | `heliograph_database_pool_size` | gauge | schema | the maximum of connections |
-    /// | `heliograph_database_connections` | gauge | schema, state | connections: `in-use`, `idle` |
-    /// | `heliograph_database_callers_waiting` | gauge | schema | callers that wait for a connection |
+    /// Exports the pool's state.
     private func watch(_ pool: PostgresPool, _ schema: String) {
         func gauge(
             _ name: String, _ more: [(String, String)] = [], _ value: @escaping @Sendable (PoolStatistics) -> Int

@@ -168,11 +168,6 @@ struct EventDraft {
     }
 
     /// Apps and rules come from the configuration, so these labels are bounded.
-    ///
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users with an immediate push |
-    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by the answer of their first decision |
     private func count(_ answers: [UUID: RuleDecision.Answer], _ drafts: [NotificationDraft]) {
         for draft in drafts {
             var counts: [String: Int] = [:]

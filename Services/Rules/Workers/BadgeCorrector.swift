@@ -96,9 +96,6 @@ struct BadgeCorrector: Service {
         return BadgeCorrection.notification(to: recipients, of: app, now: now)
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_badges_corrected_total` | counter | app | users whose badge was corrected after a read or after the deletion of old items |
     private func count(_ number: Int, _ app: AppID) {
         Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
             .increment(by: number)

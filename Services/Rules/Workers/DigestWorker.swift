@@ -38,9 +38,6 @@ struct DigestWorker: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_digests_closed_total` | counter | | digest buckets that were due |
     private func count(_ taken: Int) {
         guard taken > 0 else { return }
         Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken)

@@ -149,9 +149,6 @@ final class InboxFeed: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_inbox_listeners` | gauge | | open streams that wait for items |
     private func tell(_ listeners: Int) { Gauge(label: "heliograph_rules_inbox_listeners").record(listeners) }
 
     /// Sends a heartbeat to listeners that have waited for `patience`.

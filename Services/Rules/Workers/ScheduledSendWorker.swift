@@ -97,9 +97,6 @@ struct ScheduledSendWorker: Service {
             }
         }
 
-        /// | name | kind | labels | counts |
-        /// |---|---|---|---|
-        /// | `heliograph_rules_released_users_total` | counter | app, rule | users with a push that had been held |
         func count() {
             Counter(
                 label: "heliograph_rules_released_users_total",

@@ -21,17 +21,10 @@ struct OutboxRelay: Service {
     /// (`PostgresConfiguration`).
     static let patience = Duration.seconds(5)
 
-    private let service: String
-    private let store: OutboxStore
-    private let bus: any MessageBus
-    private let logger: Logger
-
-    init(service: String, store: OutboxStore, bus: any MessageBus, logger: Logger) {
-        self.service = service
-        self.store = store
-        self.bus = bus
-        self.logger = logger
-    }
+    let service: String
+    let store: OutboxStore
+    let bus: any MessageBus
+    let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -133,10 +126,6 @@ struct OutboxRelay: Service {
         let description = "no confirm within \(OutboxRelay.patience)"
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_registry_events_waiting_seconds` | gauge | | age of the oldest unpublished device event |
-    /// | `heliograph_registry_events_total` | counter | event, heard | published device events; `heard` is `no` if no queue was bound |
     private func count(_ event: DeviceEvent, isQueueBound: Bool) {
         Counter(
             label: "heliograph_registry_events_total",

@@ -12,15 +12,9 @@ struct StaleSweeper: Service {
     /// Time between two walks.
     static let rest = Duration.seconds(3600)
 
-    private let store: SweepStore
-    private let now: @Sendable () async throws -> Timestamp
-    private let logger: Logger
-
-    init(store: SweepStore, now: @escaping @Sendable () async throws -> Timestamp, logger: Logger) {
-        self.store = store
-        self.now = now
-        self.logger = logger
-    }
+    let store: SweepStore
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
 
     func run() async throws {
         await PeriodicTask(
