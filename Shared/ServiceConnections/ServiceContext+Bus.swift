@@ -134,7 +134,6 @@ struct AppNotReady: Error, CustomStringConvertible {
     var description: String { reason }
 }
 
-/// A stream reader and its services.
 package struct StreamAssembly: Sendable {
     package let reader: StreamReader
     /// Run them after the bus's services, and before services that use the stream.

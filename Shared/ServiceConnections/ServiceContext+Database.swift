@@ -2,7 +2,6 @@ package import Postgres
 package import ServiceKit
 package import ServiceLifecycle
 
-/// A database pool and its services.
 package struct DatabaseAssembly: Sendable {
     package let pool: PostgresPool
     /// Run them before the services that use the pool.

@@ -37,7 +37,6 @@ struct MatrixRoutes: Sendable {
         self.hasNoDevice = hasNoDevice
     }
 
-    /// A gateway that is off.
     static var off: MatrixRoutes {
         MatrixRoutes(
             keys: [], isConfigured: { _ in false }, publish: { $0.map { _ in nil } }, hasNoDevice: { _ in false })

@@ -3,7 +3,6 @@ import Synchronization
 
 /// The listening provider ports and counts of their connections. Safe from any thread.
 final class ProviderPorts: Sendable {
-    /// The server and counters of one port.
     private struct PortState {
         var server: HTTP2Server?
         var opened = 0

@@ -110,7 +110,6 @@ struct DeadRowsCommand: AsyncParsableCommand {
         }
     }
 
-    /// The dead rows that a command selects.
     struct RowOptions: ParsableArguments {
         @Option(help: "Only rows of this table, such as rules.held.") var table: String?
         @Option(help: "Only rows of this app.") var app: String?

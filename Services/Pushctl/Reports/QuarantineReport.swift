@@ -70,7 +70,6 @@ enum QuarantineReport {
         ]
     }
 
-    /// One row for each piece of evidence.
     static func table(_ evidence: [QuarantineStore.Evidence]) -> TextTable {
         var table = TextTable([
             .left("observed"), .left("finding"), .left("reason"), .left("decision"), .left("cause"),

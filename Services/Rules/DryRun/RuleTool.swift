@@ -25,7 +25,6 @@ package struct RuleTool: ParsableCommand {
 
     package init() {}
 
-    /// Whether the arguments name one of ``commands``.
     package static func accepts(_ arguments: [String]) -> Bool {
         commands.contains { $0._commandName == arguments.first }
     }

@@ -117,7 +117,6 @@ struct EventHandler: StageHandler {
 struct EventDraft {
     let event: EventCase
     private let everything: [Outbound]
-    /// When the event arrived, for metrics.
     private let arrivedAt: Timestamp
     /// Whether the event alone determines recipients and texts.
     private let isPlain: Bool

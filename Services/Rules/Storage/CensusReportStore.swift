@@ -35,7 +35,6 @@ struct CensusReportStore: Sendable {
         }
     }
 
-    /// Returns the last report of each process.
     func processes(now: Timestamp) async throws -> [CensusEvidence.Process] {
         try await Outage.ofDatabase {
             try await pool.query(

@@ -16,7 +16,6 @@ struct DecisionStore: Sendable {
 
     static let defaultSpread = Duration.seconds(600)
 
-    /// The decisions about a batch of events.
     struct BatchDecisions: Sendable {
         /// By event.
         var answers: [UUID: Ruling] = [:]
@@ -24,7 +23,6 @@ struct DecisionStore: Sendable {
         var unread: [PersonKey: Int] = [:]
     }
 
-    /// The decisions about one event.
     enum Ruling: Sendable {
         /// The event is known, and all its pushes have outcomes.
         case settled

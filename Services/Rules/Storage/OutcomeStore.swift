@@ -4,7 +4,6 @@ import Postgres
 import PushProtocol
 import ServiceConnections
 
-/// Stores the outcomes of notifications.
 struct OutcomeStore: Sendable {
     let pool: PostgresPool
 

@@ -32,7 +32,6 @@ struct BadgeCorrector: Service {
         ).run { try await correctDue() }
     }
 
-    /// Corrects all badges that are due.
     func correctDue() async throws {
         while true {
             let taken = try await store.take(now: try await now())

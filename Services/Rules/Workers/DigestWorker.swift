@@ -24,7 +24,6 @@ struct DigestWorker: Service {
         ).run { try await closeDue() }
     }
 
-    /// Closes all buckets that are due.
     func closeDue() async throws {
         while true {
             let (taken, failures) = try await store.close(by: currentRules.ruleSets, now: try await now())

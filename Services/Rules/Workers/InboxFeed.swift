@@ -13,7 +13,6 @@ import Synchronization
 /// It buffers nothing: a listener gets the next few items when it asks, and asks again once they are written. Runs
 /// until graceful shutdown.
 final class InboxFeed: Service {
-    /// The polling interval.
     static let pace = Duration.milliseconds(500)
     /// The time without items after which a listener gets a heartbeat, so that proxies keep the connection open.
     static let heartbeat = Duration.seconds(15)
@@ -57,7 +56,6 @@ final class InboxFeed: Service {
         self.logger = logger
     }
 
-    /// The number of waiting listeners.
     var listeners: Int { state.withLock { $0.waiting.count } }
 
     /// A listener for items after `place`; `nil`: for items from now on.

@@ -33,7 +33,6 @@ struct ScheduledSendWorker: Service {
         ).run { try await releaseDue() }
     }
 
-    /// Releases all notifications that are due.
     func releaseDue() async throws {
         while true {
             let begun = ContinuousClock.now

@@ -35,7 +35,6 @@ package struct Explanation: Hashable, Sendable {
         package var leftAtMost: Int?
     }
 
-    /// One notification to one user.
     package struct NotificationTrace: Hashable, Sendable {
         package var notification: UUID
         package var user: String

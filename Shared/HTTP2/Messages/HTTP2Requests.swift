@@ -28,5 +28,4 @@ extension HTTP2Requests {
     package func mayStart(_ index: Int) -> Bool { true }
 }
 
-/// The result of one request.
 package typealias HTTP2Result = Result<HTTP2Response, HTTP2Error>

@@ -45,7 +45,6 @@ package struct APIKeyAuthenticator: Sendable {
         self.logger = logger
     }
 
-    /// An authenticated key.
     package enum Principal: Sendable {
         /// The configured master key.
         case master

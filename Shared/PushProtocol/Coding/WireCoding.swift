@@ -18,7 +18,6 @@ package enum WireCoding {
         try parse(type, body, maximumSize)
     }
 
-    /// Decodes any JSON value.
     package static func decode(
         _ type: JSONValue.Type, from body: [UInt8], maximumSize: Int = maximumBodySize
     ) throws(WireError) -> JSONValue {

@@ -64,7 +64,6 @@ package struct CensusKeys: Hashable, Sendable {
         withUnsafeBytes(of: notification.uuid) { bytes.append(contentsOf: $0.prefix(8)) }
     }
 
-    /// Adds a key with a time.
     package mutating func append(_ notification: UUID, at time: Timestamp) {
         append(notification)
         withUnsafeBytes(of: time.milliseconds.bigEndian) { bytes.append(contentsOf: $0) }

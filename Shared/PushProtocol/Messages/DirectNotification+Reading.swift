@@ -213,7 +213,6 @@ extension JSONObjectReader {
         return date
     }
 
-    /// Reads a lifetime in whole seconds.
     fileprivate func seconds(_ name: String) throws(WireError) -> Duration? {
         guard let value = self[name] else { return nil }
         let most = DirectNotification.maximumTTL.components.seconds

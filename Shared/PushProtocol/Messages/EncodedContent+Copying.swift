@@ -28,7 +28,6 @@ extension EncodedContent.Members {
 }
 
 extension ByteWriter {
-    /// Copies a member from `source`.
     package mutating func put(_ position: EncodedContent.FieldRange, _ source: UnsafeBufferPointer<UInt8>) {
         put(source, position.range)
     }

@@ -99,7 +99,6 @@ package final class EncodedContent: Sendable {
         }
     }
 
-    /// The decoded content.
     package var content: Content {
         withBytes { bytes in
             var reader = JSONReader(bytes, from: whole.lowerBound)

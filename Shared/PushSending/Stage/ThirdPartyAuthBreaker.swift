@@ -39,7 +39,6 @@ final class ThirdPartyAuthBreaker: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.devices.isEmpty } }
 
-    /// Asks to send to `device`.
     func admit(_ device: UUID) -> DevicePermit {
         let now = clock.uptime()
         return state.withLock { state in

@@ -59,7 +59,6 @@ package struct APNsAppConfiguration: Hashable, Sendable {
     }
 }
 
-/// The credential of an app's APNs sender.
 package enum APNsCredential: Hashable, Sendable {
     /// Signs the provider token of each request.
     case key(APNsSigningKey)
@@ -88,7 +87,6 @@ package struct APNsSigningKey: Hashable, Sendable {
     package let keyFile: String
 }
 
-/// An app's credentials with FCM.
 package struct FCMAppConfiguration: Hashable, Sendable {
     /// The path of the service account's JSON key, which also names the project.
     package let serviceAccountFile: String

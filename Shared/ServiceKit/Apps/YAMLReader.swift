@@ -77,7 +77,6 @@ struct YAMLReader {
         return Dictionary(entries) { first, _ in first }
     }
 
-    /// Whether a mapping has the key `name`.
     func has(_ entry: LocatedNode, _ name: String) -> Bool {
         guard case .mapping(let mapping) = entry.node else { return false }
         return mapping.contains { $0.key.scalar?.string == name }

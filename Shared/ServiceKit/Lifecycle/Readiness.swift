@@ -4,7 +4,6 @@ import Synchronization
 ///
 /// Thread-safe. Checks run on the probe's task and must not block.
 package final class Readiness: Sendable {
-    /// The state of a condition.
     package enum State: Hashable, Sendable {
         case holds
         /// Does not hold, with the reason; without secrets. The process is not ready.
@@ -56,7 +55,6 @@ package final class Readiness: Sendable {
     /// Makes the process unready for the shutdown.
     package func drain() { conditions.withLock { $0.isDraining = true } }
 
-    /// The current report.
     package var report: Report {
         let now = conditions.withLock { $0 }
         return Report(

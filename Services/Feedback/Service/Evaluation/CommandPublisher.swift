@@ -19,7 +19,6 @@ struct CommandPublisher: Sendable {
     let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
-    /// Publishes the commands of all due evidence.
     func publishDue() async throws {
         while true {
             let (evidence, dead) = try await store.claim(now: try await now(), lease: Self.lease)

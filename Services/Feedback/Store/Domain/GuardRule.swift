@@ -1,6 +1,5 @@
 package import PushProtocol
 
-/// The counts of one route in one minute.
 struct RouteMinute: Hashable, Sendable {
     var minute: Timestamp
     /// Users whose first rejection of an established registration, among the minutes compared, is in this minute.

@@ -93,7 +93,6 @@ package struct QuarantineStore: Sendable {
         return guards
     }
 
-    /// One piece of evidence.
     package struct Evidence: Hashable, Sendable {
         package var observed: Date
         package var finding: String

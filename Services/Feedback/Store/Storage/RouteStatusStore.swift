@@ -7,7 +7,6 @@ package struct RouteStatusStore: Sendable {
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// A route and its answers.
     package struct RouteStatus: Hashable, Sendable {
         package var app: String
         package var provider: String

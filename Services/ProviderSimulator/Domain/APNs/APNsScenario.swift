@@ -66,7 +66,6 @@ enum APNsScenario {
 }
 
 extension ScriptedResponse {
-    /// A rejection with a documented APNs reason.
     init(apns reason: APNsReason) { self.init(reason.status, reason: reason.rawValue) }
 
     /// The response of a failing load balancer.

@@ -8,7 +8,6 @@ struct KnownApps: Sendable {
     private(set) var apnsKeys: [String: APNsKey] = [:]
     /// By the account's e-mail address, which is the `iss` of its assertions.
     private(set) var serviceAccounts: [String: ServiceAccount] = [:]
-    /// The known FCM projects.
     private(set) var projects: Set<String> = []
 
     /// Adds a key. Several apps of a team may share one.
@@ -35,7 +34,6 @@ struct KnownApps: Sendable {
         projects.insert(account.project)
     }
 
-    /// Adds a key to a known service account.
     mutating func add(_ key: PostedKey.ServiceAccountKey, revokesOthers: Bool) throws(UnknownSigner) {
         guard serviceAccounts[key.account] != nil else { throw UnknownSigner(name: key.account) }
         if revokesOthers { serviceAccounts[key.account]?.publicKeys = [:] }

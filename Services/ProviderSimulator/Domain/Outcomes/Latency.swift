@@ -1,6 +1,5 @@
 import Foundation
 
-/// A delay, fixed or from a distribution.
 enum Latency: Hashable, Sendable {
     case fixed(Duration)
     case uniform(ClosedRange<Double>)

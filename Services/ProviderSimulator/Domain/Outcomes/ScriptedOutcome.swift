@@ -21,7 +21,6 @@ struct ScriptedOutcome: Hashable, Sendable {
         case stall
     }
 
-    /// The point at which the fault happens.
     enum FaultPoint: String, Hashable, Sendable, CaseIterable {
         /// After the request was read, before any response.
         case request
@@ -68,7 +67,6 @@ struct ScriptedOutcome: Hashable, Sendable {
         self.count = count
     }
 
-    /// A fault before any response.
     init(_ transportFault: TransportFault, count: Int? = nil) {
         self.init(.transportFault(transportFault, at: .request, ScriptedResponse(200)), count: count)
     }

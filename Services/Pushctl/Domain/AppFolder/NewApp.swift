@@ -194,7 +194,6 @@ struct NewApp: Sendable {
             """
     }
 
-    /// A bundle id of Apple.
     nonisolated(unsafe) static let bundlePattern = /[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/
 
     /// Keeps the secret keys out of version control.

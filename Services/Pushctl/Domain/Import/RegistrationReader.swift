@@ -42,9 +42,7 @@ enum ImportFormat: String, CaseIterable, Sendable {
 
 /// Values that an export lacks, and the names that it uses.
 struct ImportOptions: Hashable, Sendable {
-    /// The APNs environment of registrations without one.
     var environment: ProviderEnvironment?
-    /// The platform of registrations without one.
     var platform: DevicePlatform?
     /// The names of the columns of a CSV file.
     var columns: [DeviceField: String] = [:]

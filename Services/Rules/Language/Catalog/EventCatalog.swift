@@ -19,7 +19,6 @@ package struct EventCatalog: Sendable {
     }
 }
 
-/// One event type of an app.
 package struct EventDescription: Sendable {
     package let type: String
     package let about: String?
@@ -215,7 +214,6 @@ extension JSONValue {
         }
     }
 
-    /// The types that a schema names.
     fileprivate var typeNames: [String] {
         if let alternatives = self["anyOf"]?.array { return alternatives.flatMap(\.typeNames) }
         return self["type"]?.array?.compactMap(\.string) ?? [self["type"]?.string].compactMap(\.self)

@@ -21,7 +21,6 @@ struct Activity: Hashable, Sendable {
     var asksForToken = false
     package var channel: Template?
 
-    /// A time relative to the event.
     struct Moment: Hashable, Sendable {
         /// The path of a time; `nil`: the event's time.
         package var at: String?

@@ -2,7 +2,6 @@
 ///
 /// Permanent: the event is dead-lettered with the path, and none of its notifications is sent.
 package struct RenderError: Error, Hashable, Sendable {
-    /// The rule's name.
     package var rule: String
     /// The path in the rule: `say.body`, `to.users`.
     package var place: String

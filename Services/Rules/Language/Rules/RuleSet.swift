@@ -42,7 +42,6 @@ package struct RuleSet: Sendable {
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
 
-    /// Returns the rules that match an event.
     package func rules(for event: DomainEvent) -> [Rule] { candidates(for: event).filter { $0.when.holds(event) } }
 
     /// Returns the rules whose patterns must be evaluated for an event.

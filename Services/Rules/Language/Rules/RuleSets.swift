@@ -2,7 +2,6 @@ package import PushProtocol
 
 /// The rule sets in force, one for each app.
 package struct RuleSets: Sendable {
-    /// The rule sets of rule files.
     package let ruleSets: [AppID: RuleSet]
     private let isConfigured: @Sendable (AppID) -> Bool
 

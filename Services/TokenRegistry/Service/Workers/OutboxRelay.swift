@@ -13,7 +13,6 @@ import ServiceLifecycle
 ///
 /// An event without a bound queue is dropped. A consumer gets the events published after it has bound a queue.
 struct OutboxRelay: Service {
-    /// Time between two looks at the outbox.
     static let pace = Duration.milliseconds(500)
     /// Rounds between two measurements of the oldest event's age.
     private static let roundsBetweenFigures = 20

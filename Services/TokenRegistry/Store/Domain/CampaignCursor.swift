@@ -54,9 +54,7 @@ package struct CampaignTally: Codable, Hashable, Sendable {
     package var users: Int64 = 0
     /// Devices in published pushes.
     package var devices: Int64 = 0
-    /// Published pushes.
     package var pushes: Int64 = 0
-    /// Users without a device.
     package var without: Int64 = 0
     /// Rows read, whether of the audience or not: registrations, or members of a group or list. The unit of the
     /// campaign's estimate.

@@ -40,7 +40,6 @@ package struct ImportBatch: Sendable {
     }
 }
 
-/// The progress of an import.
 package struct ImportState: Hashable, Sendable {
     package var startedAt: Date
     /// Lines processed, including the header of a CSV file.

@@ -213,7 +213,6 @@ extension RegistrationStore {
     }
 }
 
-/// A row that stored a request.
 private struct Taken {
     let device: UUID
     let user: AppUser

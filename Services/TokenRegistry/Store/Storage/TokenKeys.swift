@@ -59,7 +59,6 @@ package final class TokenKeys: Sendable {
         state = Mutex(State(cipher: .none, contents: []))
     }
 
-    /// Whether a key file is configured.
     package var isConfigured: Bool { path != nil }
 
     /// The keys that were read last.
