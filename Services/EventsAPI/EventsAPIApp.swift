@@ -6,6 +6,7 @@ import Postgres
 import PushProtocol
 import ServiceConnections
 import ServiceKit
+import ServiceLifecycle
 
 /// Accepts events over HTTP and publishes them to the bus, as upstream services do over AMQP.
 @main

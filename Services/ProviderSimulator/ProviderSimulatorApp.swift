@@ -2,6 +2,7 @@ import FoundationEssentials
 import Logging
 import PushProtocol
 import ServiceKit
+import ServiceLifecycle
 
 /// Simulates APNs and FCM for tests, and shows the phones of the demonstration.
 @main

@@ -1,6 +1,7 @@
 import DecisionLog
 import HTTPAuth
 import HTTPTypes
+import Hummingbird
 import Metrics
 import PushProtocol
 

@@ -1,5 +1,6 @@
 import HTTPAuth
 import HTTPTypes
+import Hummingbird
 import PushProtocol
 
 /// An authenticated publisher, and the app of its request.

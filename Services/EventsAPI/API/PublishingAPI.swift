@@ -1,4 +1,5 @@
 import HTTPAuth
+import HTTPTypes
 import Hummingbird
 
 /// The HTTP API, as described in `openapi.yaml`.

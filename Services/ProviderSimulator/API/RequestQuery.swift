@@ -1,3 +1,4 @@
+import Hummingbird
 import PushProtocol
 
 /// The query of a request log: `?token=…&status=…&since=…&limit=…&count=true`.

@@ -1,6 +1,8 @@
 import DecisionLog
 import HTTPAuth
+import HTTPTypes
 import Hummingbird
+import NIOCore
 import Postgres
 import PushProtocol
 

@@ -1,3 +1,4 @@
+package import Hummingbird
 package import PushProtocol
 
 /// The query parameters of a request.

@@ -1,3 +1,4 @@
+package import Hummingbird
 import HTTPTypes
 import NIOCore
 

@@ -1,4 +1,5 @@
 package import HTTPTypes
+package import Hummingbird
 package import PushProtocol
 import NIOCore
 

@@ -1,5 +1,7 @@
 import HTTPAuth
+import HTTPTypes
 import Hummingbird
+import NIOCore
 import RegistryStore
 import ServiceKit
 
