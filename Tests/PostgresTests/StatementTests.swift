@@ -48,17 +48,6 @@ import TestSupport
         }
     }
 
-    @Test func `no statement is prepared in unnamed mode`() async throws {
-        try await TestDatabase.withDatabase(poolSize: 1) { configuration in
-            var configuration = configuration
-            configuration.statementMode = .unnamed
-            try await TestDatabase.withPool(configuration) { pool async throws in
-                for n in 1...3 { #expect(try await pool.query("SELECT \(n)").single(Int.self) == n) }
-                #expect(try await pool.query("SELECT count(*) FROM pg_prepared_statements").single(Int.self) == 0)
-            }
-        }
-    }
-
     @Test func `one text with two parameter types makes two statements`() async throws {
         func echo(_ value: some PostgresValue) -> SQL { "SELECT \(value)" }
         try await TestDatabase.withPool(poolSize: 1) { pool async throws in

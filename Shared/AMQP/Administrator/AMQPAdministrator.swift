@@ -92,11 +92,6 @@ package actor AMQPAdministrator {
         try call { (connection) throws(AMQPError) in try connection.deleteExchange(name) }
     }
 
-    /// Deletes the ready messages of a queue.
-    package func purge(_ queue: String) throws(AMQPError) {
-        try call { (connection) throws(AMQPError) in try connection.purge(queue) }
-    }
-
     // MARK: - Passive declares, which need no configure permission
 
     /// Whether an exchange exists. AMQP cannot report its type.

@@ -5,7 +5,6 @@ enum Request {
     case script(String)
     /// A COPY from or to the client, without parameters.
     case copy(String)
-    case statement(String, [PostgresParameter])
     case prepare(name: String, String, types: [UInt32])
     case prepared(name: String, [PostgresParameter])
 }
@@ -17,14 +16,10 @@ extension ConnectionHandle {
         switch request {
         case .script(let text), .copy(let text):
             PQsendQuery(pointer, text) == 1
-        case .statement(let text, let parameters):
-            BoundParameters(parameters).withPointers { count, types, values, lengths, formats in
-                PQsendQueryParams(pointer, text, count, types, values, lengths, formats, 1) == 1
-            }
         case .prepare(let name, let text, let types):
             PQsendPrepare(pointer, name, text, Int32(types.count), types) == 1
         case .prepared(let name, let parameters):
-            BoundParameters(parameters).withPointers { count, _, values, lengths, formats in
+            BoundParameters(parameters).withPointers { count, values, lengths, formats in
                 PQsendQueryPrepared(pointer, name, count, values, lengths, formats, 1) == 1
             }
         }
@@ -33,7 +28,6 @@ extension ConnectionHandle {
 
 /// Parameters in libpq's form: parallel arrays, with all values in one buffer.
 private struct BoundParameters {
-    private var types: [UInt32] = []
     /// Never empty, so that an empty value has an address: a null pointer means NULL.
     private var arena: [UInt8] = [0]
     private var offsets: [Int?] = []
@@ -41,7 +35,6 @@ private struct BoundParameters {
 
     init(_ parameters: [PostgresParameter]) {
         for parameter in parameters {
-            types.append(parameter.oid)
             offsets.append(parameter.bytes == nil ? nil : arena.count - 1)
             lengths.append(Int32(parameter.bytes?.count ?? 0))
             if let bytes = parameter.bytes {
@@ -54,22 +47,16 @@ private struct BoundParameters {
 
     typealias Values = UnsafePointer<UnsafePointer<CChar>?>?
 
-    func withPointers<R>(
-        _ body: (Int32, UnsafePointer<UInt32>?, Values, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> R
-    ) -> R {
-        let binary = [Int32](repeating: 1, count: types.count)
+    func withPointers<R>(_ body: (Int32, Values, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> R) -> R {
+        let binary = [Int32](repeating: 1, count: offsets.count)
         return arena.withUnsafeBytes { arena in
             let values = offsets.map { offset in
                 offset.map { arena.baseAddress!.advanced(by: $0).assumingMemoryBound(to: CChar.self) }
             }
             return values.withUnsafeBufferPointer { values in
-                types.withUnsafeBufferPointer { types in
-                    lengths.withUnsafeBufferPointer { lengths in
-                        binary.withUnsafeBufferPointer { formats in
-                            body(
-                                Int32(types.count), types.baseAddress, values.baseAddress, lengths.baseAddress,
-                                formats.baseAddress)
-                        }
+                lengths.withUnsafeBufferPointer { lengths in
+                    binary.withUnsafeBufferPointer { formats in
+                        body(Int32(offsets.count), values.baseAddress, lengths.baseAddress, formats.baseAddress)
                     }
                 }
             }

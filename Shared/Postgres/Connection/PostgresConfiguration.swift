@@ -1,12 +1,5 @@
 internal import CPostgres
 
-package enum PostgresStatementMode: Hashable, Sendable {
-    /// Prepared once for each connection and text.
-    case prepared
-    /// Parsed each time: for a pooler in transaction mode without prepared statements (PgBouncer before 1.21).
-    case unnamed
-}
-
 /// The database's address and the time-outs of connections and statements.
 ///
 /// The URL accepts every libpq parameter (several hosts, `sslmode`, `sslrootcert`, …). Adds time-outs that libpq and
@@ -22,7 +15,6 @@ package struct PostgresConfiguration: Sendable {
     package var statementTimeout: Duration
     /// The server's `lock_timeout`.
     package var lockTimeout: Duration = .seconds(1)
-    package var statementMode: PostgresStatementMode = .prepared
     /// Returns the current URL; nil if it never changes or cannot be read. Called on connection threads before each
     /// connection. If the URL is malformed, the previous one stays in use.
     package var currentURL: (@Sendable () -> String?)?

@@ -89,19 +89,13 @@ extension PostgresConnection {
     private func perform(_ statement: SQL.Rendered) throws(PostgresError) -> StatementResult {
         let (text, parameters) = statement
         let deadline = deadline()
-        switch configuration.statementMode {
-        case .unnamed:
-            return try exchange(.statement(text, parameters), operation: text, until: deadline, endsWithTask: true)
-        case .prepared:
-            let key = PreparedStatements.StatementKey(text: text, types: parameters.map(\.oid))
-            let name = try prepare(key, until: deadline)
-            do {
-                return try exchange(
-                    .prepared(name: name, parameters), operation: text, until: deadline, endsWithTask: true)
-            } catch {
-                if error.code == .statementOutdated { statements.forget(key) }
-                throw error
-            }
+        let key = PreparedStatements.StatementKey(text: text, types: parameters.map(\.oid))
+        let name = try prepare(key, until: deadline)
+        do {
+            return try exchange(.prepared(name: name, parameters), operation: text, until: deadline, endsWithTask: true)
+        } catch {
+            if error.code == .statementOutdated { statements.forget(key) }
+            throw error
         }
     }
 

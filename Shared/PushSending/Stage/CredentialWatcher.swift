@@ -37,13 +37,6 @@ package struct CredentialWatcher: Service {
     private let clock: SenderClock
     private let logger: Logger
 
-    package init(
-        _ files: [WatchedFile], routes: ProviderRoutes, provider: Provider, clock: SenderClock = .system,
-        logger: Logger
-    ) {
-        self.init({ files }, routes: routes, provider: provider, clock: clock, logger: logger)
-    }
-
     /// - Parameter files: the files now; apps may be added.
     package init(
         _ files: @escaping @Sendable () -> [WatchedFile], routes: ProviderRoutes, provider: Provider,
