@@ -103,7 +103,6 @@ struct APNsGateways: SenderGateways {
             credentials: connection, transport: connection, clock: clock)
     }
 
-    /// The clients of all keys and certificates.
     var clients: [ProviderClient] {
         let ofKeys = transports.map { connection, transport in
             let routes = routesOfKey[connection.key, default: []].filter { $0.environment == connection.environment }

@@ -1,5 +1,4 @@
 import HTTP2
-import Logging
 import Providers
 import PushProtocol
 import PushSending

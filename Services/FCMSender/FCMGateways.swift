@@ -26,12 +26,10 @@ struct FCMGateways: SenderGateways {
     private let clock: SenderClock
     private let deadline: Duration
     private let logger: Logger
-    /// The quota of each Google project.
     let quotas: ProjectQuotas
     /// The routes whose service account is unusable at start, each with the reason.
     private(set) var unusableRoutes: [ProviderRoute: String] = [:]
 
-    /// The clients of all accounts.
     var clients: [ProviderClient] {
         accounts.map { account, apps in
             ProviderClient(apps: apps, environment: .production) { account.client }

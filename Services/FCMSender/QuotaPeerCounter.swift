@@ -17,7 +17,6 @@ struct QuotaPeerCounter: Service {
     let configuration: AMQPConfiguration
     let logger: Logger
 
-    /// Runs until graceful shutdown.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {

@@ -1,6 +1,5 @@
 package import Logging
 package import NIOCore
-import HTTP2
 import NIOPosix
 
 /// An HTTP/2 server over TLS whose handler controls every frame; used by the provider simulator and by tests.
@@ -81,16 +80,6 @@ package final class HTTP2Server: Sendable {
     /// Runs steps on every open connection.
     package func performOnAll(_ steps: [HTTP2ServerStep]) {
         for entry in context.entries { perform(steps, on: entry) }
-    }
-
-    /// Sends a GOAWAY on every connection; by default with the last stream received.
-    package func goAwayAll(_ goAway: HTTP2ServerGoAway = .init(lastStream: .received)) {
-        performOnAll([.goAway(goAway)])
-    }
-
-    /// Sends a new stream limit on every open connection. Later connections start with the limit of the settings.
-    package func setMaximumConcurrentStreams(_ count: Int) {
-        performOnAll([.changeMaximumConcurrentStreams(count)])
     }
 
     /// Stops listening, sends GOAWAY on every connection and closes it; returns once all are closed. Idempotent.

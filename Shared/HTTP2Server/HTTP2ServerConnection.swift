@@ -10,7 +10,6 @@ package struct HTTP2ServerConnection: Hashable, Sendable {
     package var openStreams = 0
     /// The maximum of `openStreams` so far.
     package var peakStreams = 0
-    /// PINGs received.
     package var pings = 0
 
     package init(id: Int, hasClientCertificate: Bool) {

@@ -27,7 +27,6 @@ package enum HTTP2ServerStep: Hashable, Sendable {
     case dropConnection
 }
 
-/// A GOAWAY frame to send.
 package struct HTTP2ServerGoAway: Hashable, Sendable {
     /// The frame's last stream id.
     package enum LastStream: Hashable, Sendable {
@@ -52,18 +51,7 @@ package struct HTTP2ServerGoAway: Hashable, Sendable {
         self.debugData = debugData
     }
 
-    /// Creates a frame with debug data as text.
     package init(lastStream: LastStream, code: HTTP2ErrorCode = .noError, debugText: String) {
         self.init(lastStream: lastStream, code: code, debugData: Array(debugText.utf8))
-    }
-}
-
-extension HTTP2ServerStep {
-    /// Announces the shutdown, waits for `pause`, then sends the last stream received (RFC 9113 §6.8).
-    package static func gracefulGoAway(debugText: String = "", pause: Duration) -> [HTTP2ServerStep] {
-        [
-            .goAway(HTTP2ServerGoAway(lastStream: .maximum, debugText: debugText)), .wait(pause),
-            .goAway(HTTP2ServerGoAway(lastStream: .received, debugText: debugText)),
-        ]
     }
 }

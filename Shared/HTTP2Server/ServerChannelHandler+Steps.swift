@@ -1,7 +1,6 @@
 import HTTP2
 import NIOCore
 
-/// Running a handler's steps.
 extension ServerChannelHandler {
     /// Runs `steps` for `stream`, or for the connection if `stream` is nil; stops once the connection has closed.
     func perform(_ steps: ArraySlice<HTTP2ServerStep>, stream: Int32?) {

@@ -1,4 +1,3 @@
-import HTTP2
 import Logging
 import NIOCore
 import Synchronization

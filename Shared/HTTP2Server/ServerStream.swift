@@ -7,7 +7,7 @@ struct ServerStream {
     var authority = ""
     var path = ""
     var pathNeverIndexed = false
-    var headers = HTTP2Headers()
+    var headers: [HTTP2Header] = []
     var body: [UInt8] = []
     /// The response body, set once the response has started.
     var response: OutgoingBody?

@@ -43,10 +43,8 @@ package struct TextTable: Hashable, Sendable {
 
     package var isEmpty: Bool { rows.isEmpty }
 
-    /// Adds a row with one cell for each column.
     package mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
-    /// Adds a row of texts.
     package mutating func add(_ texts: [String?]) { add(texts.map { Cell($0) }) }
 
     /// The header line, then one line for each row, without blanks at the end.

@@ -2,7 +2,6 @@ package import Postgres
 package import PushProtocol
 import FoundationEssentials
 import Messaging
-import ServiceKit
 import Synchronization
 
 /// The database's time, shared by all processes of a service, which compare leases and due times of one another.

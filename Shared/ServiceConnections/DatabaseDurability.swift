@@ -1,5 +1,4 @@
 import Postgres
-import ServiceKit
 
 /// The database server's settings that decide whether a committed row survives a crash and a failover.
 ///

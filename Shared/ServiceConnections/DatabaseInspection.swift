@@ -1,6 +1,5 @@
 package import Postgres
 import PushProtocol
-import ServiceKit
 
 /// The properties of the database server that `pushctl doctor` reports.
 package struct DatabaseInspection: Hashable, Sendable {

@@ -13,7 +13,6 @@ package struct DeadRowStore: Sendable {
 
     /// A filter of dead rows. `nil` members match all.
     package struct RowFilter: Hashable, Sendable {
-        /// A table's name.
         package var table: String?
         package var app: String?
         package var reason: String?
@@ -27,7 +26,6 @@ package struct DeadRowStore: Sendable {
         }
     }
 
-    /// A dead row without its content.
     package struct DeadRow: Hashable, Sendable {
         package var table: String
         package var app: String?

@@ -28,7 +28,6 @@ package struct DeadRowTable: Sendable {
         case event
     }
 
-    /// The effect of dropping a row.
     package enum DropEffect: Sendable {
         case delete
         /// Also deletes the rows of another table of the schema with the same key.

@@ -1,14 +1,10 @@
 package import Logging
-internal import Messaging
 internal import Metrics
 import ServiceKit
 
 /// Rows that a poller cannot process. The poller sets their columns `dead_at` and `dead_reason` and continues with
 /// other rows. `pushctl dead-rows` lists, retries and drops them.
 package enum DeadRows {
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rows_dead_lettered_total` | counter | table, reason | rows and cursors marked as dead |
     package static func count(in table: String, because reason: String) {
         Counter(
             label: "heliograph_rows_dead_lettered_total", dimensions: [("table", table), ("reason", reason)]

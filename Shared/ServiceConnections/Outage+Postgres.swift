@@ -1,6 +1,5 @@
 package import Messaging
 import Postgres
-import ServiceKit
 
 extension Outage {
     /// Runs `body` and throws `Outage` if the database is unreachable or not migrated: the batch then waits. Other

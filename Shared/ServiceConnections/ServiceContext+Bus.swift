@@ -76,11 +76,7 @@ extension ServiceContext {
         return PublisherAssembly(publisher: publisher, services: [publisher, check])
     }
 
-    /// Registers the readiness condition of a publishing connection, and exports its state:
-    ///
-    /// | name | kind | value |
-    /// |---|---|---|
-    /// | `heliograph_broker_blocked` | gauge | 1 while the broker blocks publishers because of a memory or disk alarm |
+    /// Registers the readiness condition of a publishing connection, and exports its state.
     private func watch(_ publisher: AMQPPublisher) {
         let outgoing = ConnectionCondition()
         readiness.register("broker-out") { outgoing.state(of: publisher.state) }
@@ -161,7 +157,6 @@ struct AppNotReady: Error, CustomStringConvertible {
     var description: String { reason }
 }
 
-/// A stream reader and its services.
 package struct StreamAssembly: Sendable {
     package let reader: StreamReader
     /// Run them after the bus's services, and before services that use the stream.

@@ -2,7 +2,6 @@ package import Postgres
 package import ServiceKit
 package import ServiceLifecycle
 
-/// A database pool and its services.
 package struct DatabaseAssembly: Sendable {
     package let pool: PostgresPool
     /// Run them before the services that use the pool.
@@ -42,13 +41,7 @@ extension ServiceContext {
         return DatabaseAssembly(pool: pool, services: [pool, check, durability])
     }
 
-    /// Exports the pool's state:
-    ///
-    /// | name | kind | labels | value |
-    /// |---|---|---|---|
-    /// | `heliograph_database_pool_size` | gauge | schema | the maximum of connections |
-    /// | `heliograph_database_connections` | gauge | schema, state | connections: `in-use`, `idle` |
-    /// | `heliograph_database_callers_waiting` | gauge | schema | callers that wait for a connection |
+    /// Exports the pool's state.
     private func watch(_ pool: PostgresPool, _ schema: String) {
         func gauge(
             _ name: String, _ more: [(String, String)] = [], _ value: @escaping @Sendable (PoolStatistics) -> Int

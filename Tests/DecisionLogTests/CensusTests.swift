@@ -1,4 +1,4 @@
-import DecisionLog
+@testable import DecisionLog
 import Foundation
 import PushProtocol
 import Testing

@@ -45,7 +45,7 @@ import Testing
         #expect(container["securityContext.readOnlyRootFilesystem"]?.text == "true")
         #expect(container["securityContext.capabilities.drop.0"]?.text == "ALL")
         #expect(container["resources.limits.memory"] != nil)
-        let known = ConfigurationReference([]).variables(of: "pushctl")
+        let known = [ConfigurationKey].sharedNames
             .union(["REGISTRY_URL", "REGISTRY_OPERATOR_KEY_FILE", "REGISTRY_TOKEN_KEYS_FILE"])
         for entry in container["env"]?.items ?? [] { #expect(known.contains(entry["name"]?.text ?? "")) }
         // Not part of base: it runs only during an operation.

@@ -103,7 +103,10 @@ import TestSupport
         defer { try? FileManager.default.removeItem(atPath: path) }
         let calls = Mutex<[String]>([]), uptime = Mutex(Duration.zero)
         let clock = SenderClock(now: { .sample }, uptime: { uptime.withLock { $0 } }, sleep: { _ in })
-        let token = AccessTokenProvider(keyFile: path, project: "demo-project", tokenURL: nil) { url, _ in
+        let token = AccessTokenProvider(
+            keyFile: path, project: "demo-project", tokenURL: nil,
+            account: { () throws(CredentialError) in try ServiceAccount.load(path: path) }
+        ) { url, _ in
             let count = calls.withLock { calls in
                 calls.append(url)
                 return calls.count

@@ -137,10 +137,17 @@ struct RequestTests {
     }
 
     @Test(arguments: [
-        HTTP2Request(path: "no-slash"), HTTP2Request(path: "/a\r\nb"), HTTP2Request(method: "PO ST", path: "/"),
+        HTTP2Header(name: "a", value: "x\r\ny: z"), HTTP2Header(name: ":path", value: "/other"),
+        HTTP2Header(name: "", value: "x"), HTTP2Header(name: "a b", value: "x"),
+    ])
+    func `a block of fields refuses a malformed one`(field: HTTP2Header) {
+        let error = #expect(throws: HTTP2Error.self) { try HTTP2FieldBlock([field]) }
+        guard case .invalidRequest = error else { Issue.record("\(error as Any)"); return }
+    }
+
+    @Test(arguments: [
+        HTTP2Request(path: "/a\r\nb"),
         HTTP2Request(path: "/", headers: [HTTP2Header(name: "a", value: "x\r\ny: z")]),
-        HTTP2Request(path: "/", headers: [HTTP2Header(name: ":path", value: "/other")]),
-        HTTP2Request(path: "/", headers: [HTTP2Header(name: "", value: "x")]),
     ])
     func `a malformed request is rejected before it is sent`(request: HTTP2Request) async throws {
         let log = RequestLog()

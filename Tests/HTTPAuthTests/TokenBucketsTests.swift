@@ -7,7 +7,7 @@ import TestSupport
     private let start = ContinuousClock.now
 
     @Test func `a bucket allows a minute's requests at once, then one at a time`() {
-        var limit = TokenBuckets<String>(perMinute: 6, now: start)
+        var limit = TokenBuckets<String>(6, per: .seconds(60), now: start)
         for _ in 0..<6 { #expect(limit.take("a", now: start) == nil) }
         #expect(limit.take("a", now: start) == .seconds(10))
         // A rejected request takes no token.
@@ -20,7 +20,7 @@ import TestSupport
     @Test func `over any time a caller gets at most one bucket above its rate`() {
         var random = SplitMix(seed: 3)
         for perMinute in [1, 7, 120] {
-            var limit = TokenBuckets<Int>(perMinute: perMinute, now: start)
+            var limit = TokenBuckets<Int>(perMinute, per: .seconds(60), now: start)
             var (now, taken) = (start, 0)
             for _ in 0..<5000 {
                 now += .milliseconds(Int.random(in: 0...1500, using: &random))
@@ -34,7 +34,7 @@ import TestSupport
     }
 
     @Test func `at most twice the capacity of callers is stored`() {
-        var limit = TokenBuckets<Int>(perMinute: 60, capacity: 100, now: start)
+        var limit = TokenBuckets<Int>(60, per: .seconds(60), capacity: 100, now: start)
         for caller in 0..<10_000 {
             #expect(limit.take(caller, now: start) == nil)
             #expect(limit.count <= 200)
@@ -45,7 +45,7 @@ import TestSupport
     }
 
     @Test func `callers with full buckets are dropped without a change of their limits`() {
-        var limit = TokenBuckets<Int>(perMinute: 2, now: start)
+        var limit = TokenBuckets<Int>(2, per: .seconds(60), now: start)
         for caller in 0..<50 { _ = limit.take(caller, now: start) }
         #expect(limit.take(0, now: start + .seconds(59)) == nil)
         _ = limit.take(100, now: start + .seconds(61))
@@ -57,7 +57,7 @@ import TestSupport
 
     @Test func `a charge beyond the bucket delays the next token until it is refilled`() {
         let start = ContinuousClock.Instant.now
-        var buckets = TokenBuckets<String>(perMinute: 60, now: start)
+        var buckets = TokenBuckets<String>(60, per: .seconds(60), now: start)
         buckets.charge(90, to: "a", now: start)
         #expect(buckets.wait("a", now: start) == .seconds(31))
         #expect(buckets.wait("a", now: start + .seconds(31)) == nil)

@@ -4,7 +4,7 @@ import Logging
 import MetricsTestKit
 import Providers
 import PushProtocol
-import PushSending
+@testable import PushSending
 import Synchronization
 import Testing
 import TestSupport
@@ -170,7 +170,8 @@ import TestSupport
         let routes = ProviderRoutes([route: gateway], provider: .apns, clock: time.clock, logger: log.logger)
         return (
             CredentialWatcher(
-                [.init(file: file, routes: [route], renew: renew)], routes: routes, provider: .apns, clock: time.clock,
+                { [.init(file: file, routes: [route], renew: renew)] }, routes: routes, provider: .apns,
+                clock: time.clock,
                 logger: log.logger), routes
         )
     }

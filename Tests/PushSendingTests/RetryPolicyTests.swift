@@ -1,7 +1,7 @@
 import Messaging
 import Providers
 import PushProtocol
-import PushSending
+@testable import PushSending
 import Testing
 import TestSupport
 

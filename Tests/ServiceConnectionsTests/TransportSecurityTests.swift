@@ -94,9 +94,4 @@ import TestSupport
         let found = problems(["AMQP_URL_FILE": file, "DATABASE_URL": Self.localDatabase])
         #expect(found.count == 1 && found.first?.contains("HELIOGRAPH_ALLOW_PLAINTEXT") == true)
     }
-
-    @Test func `a key of two groups is listed once`() {
-        let reference = ConfigurationReference([.init(name: "sample", keys: .amqp + .postgres)])
-        #expect(reference.markdown.matches(of: #/`HELIOGRAPH_ALLOW_PLAINTEXT`/#).count == 1)
-    }
 }

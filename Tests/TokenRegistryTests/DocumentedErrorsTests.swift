@@ -206,12 +206,12 @@ import Yams
         let keys = try BearerKeys()
         defer { keys.remove() }
         let limit = RateLimiter<String>("key", perMinute: 0)
-        let router = RegistryAPI.router(
+        let api = RegistryAPI(
             store: RegistrationStore(pool, devicesPerUser: 100),
             gate: BearerAuthenticator(try await keys.verifier(), logger: .silent),
             keys: APIKeyAuthenticator(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent)
         )
-        try await Application(router: router).test(.router) { client in
+        try await Application(router: api.router).test(.router) { client in
             for error in try Self.errors() where error.status == 503 { try await Self.expect(error, client) }
         }
     }

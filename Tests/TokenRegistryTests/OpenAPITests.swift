@@ -40,7 +40,7 @@ import Yams
             let keys = APIKeyAuthenticator(
                 APIKeyStore(pool, schema: "registry"), master: nil, limit: RateLimiter("key", perMinute: 0),
                 logger: .silent)
-            let routes = RegistryAPI.routes(store: store, gate: gate, keys: keys).routes
+            let routes = RegistryAPI(store: store, gate: gate, keys: keys).routes.routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
             #expect(routes.count == 17)
         }

@@ -68,12 +68,12 @@ import TestSupport
             try await TestDatabase.withPool(configuration) { pool in
                 try await TestDatabase.withPool(small) { operators in
                     let store = RegistrationStore(pool)
-                    let router = RegistryAPI.router(
+                    let api = RegistryAPI(
                         store: store, operators: RegistrationStore(operators), gate: gate,
                         keys: APIKeyAuthenticator(
                             APIKeyStore(operators, schema: "registry"), master: "operator-key",
                             limit: RateLimiter("key", perMinute: 0), logger: .silent))
-                    try await Application(router: router).test(.router) { client in
+                    try await Application(router: api.router).test(.router) { client in
                         try await store.register([StoreFixture.claim("a", "01")])
                         let device = try await store.records(of: StoreFixture.user("a"))[0].registration.device
                         let ask: @Sendable () async throws -> Int = {

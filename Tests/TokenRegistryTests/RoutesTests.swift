@@ -29,14 +29,14 @@ import TestSupport
             logger: .silent)
         try await StoreFixture.withStore { store, pool in
             let limit = RateLimiter<String>("key", perMinute: keyRequests) { uptime.now }
-            let router = RegistryAPI.router(
+            let api = RegistryAPI(
                 store: store, gate: gate,
                 keys: APIKeyAuthenticator(
                     APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit,
                     unknownKeys: unknownKeys, uptime: { uptime.now }, logger: .silent),
                 changes: RateLimiter("changes", userChanges, per: .seconds(86_400)) { uptime.now },
                 apps: [AppID(rawValue: "shared")!, StoreFixture.app])
-            try await Application(router: router).test(.router) { client in try await body(client, store) }
+            try await Application(router: api.router).test(.router) { client in try await body(client, store) }
         }
     }
 

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import HTTP2
 import PushSending
-import ServiceKit
 import SwiftASN1
 import X509
 
@@ -23,7 +22,6 @@ struct PushCertificate: Hashable, Sendable {
 
     /// Apple's extension for topics: strings, each followed by a list of kinds.
     private static let topicsExtension: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 6]
-    /// The older extension.
     private static let olderTopicsExtension: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 4]
 
     private static func topics(in pem: [UInt8]) -> Set<String>? {

@@ -21,10 +21,6 @@ final class ByteBudget: Sendable {
     /// Runs `body` while `bytes` are reserved for an app. A request that is larger than a limit runs while nothing else
     /// counts against that limit.
     ///
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_events_api_busy_total` | counter | app | requests refused for the bodies in progress |
-    ///
     /// - Throws: 503 while the budget or the app's share of it is used up.
     func reserving<Result>(_ bytes: Int, for app: AppID, _ body: () async throws -> Result) async throws -> Result {
         let isReserved = used.withLock { used in

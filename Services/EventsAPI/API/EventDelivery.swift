@@ -85,10 +85,6 @@ struct EventDelivery: Sendable {
         return ["decided": true, "notifications": .array(notifications), "fan_outs": json["crowds"] ?? []]
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_events_api_events_total` | counter | app, mode, result | events: accepted, refused, unavailable |
-    ///
     /// A body that cannot be read counts as one event.
     static func count(_ results: [String: Int], of app: AppID, _ mode: String) {
         for (result, number) in results {

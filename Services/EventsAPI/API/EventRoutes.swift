@@ -1,4 +1,3 @@
-import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import PushProtocol

@@ -6,10 +6,6 @@ import Metrics
 import PushProtocol
 
 /// `POST /_matrix/push/v1/notify`: a push gateway for Matrix homeservers.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_events_api_matrix_devices_total` | counter | result | devices of requests: published, rejected, invalid |
 struct MatrixRoutes: Sendable {
     /// The maximum body, in bytes. A Matrix event has at most 64 KiB.
     static let maximumBody = 96 << 10
@@ -41,7 +37,6 @@ struct MatrixRoutes: Sendable {
         self.hasNoDevice = hasNoDevice
     }
 
-    /// A gateway that is off.
     static var off: MatrixRoutes {
         MatrixRoutes(
             keys: [], isConfigured: { _ in false }, publish: { $0.map { _ in nil } }, hasNoDevice: { _ in false })

@@ -7,7 +7,6 @@ import PushProtocol
 
 /// `POST /v1/test-pushes`: sends a test push to the caller's own devices, for an app's screen “Is it working?”.
 struct TestPushRoutes: Sendable {
-    /// The source of the events.
     static let source = "/v1/test-pushes"
     /// The label of the metric of events.
     static let mode = "test"
@@ -16,7 +15,6 @@ struct TestPushRoutes: Sendable {
     /// The maximum number of these requests that wait.
     static let maximumWaiting = 100
 
-    /// Verifies users' bearer tokens.
     let users: BearerAuthenticator
     let limits: TestPushLimits
     /// Its waiter has a limit apart from that of publishers.

@@ -2,7 +2,6 @@ import PushProtocol
 
 /// The result of one event of a request. Holds no body, so that a waiting request needs little memory.
 struct EventReceipt: Hashable, Sendable {
-    /// The identity of an event.
     struct Identity: Hashable, Sendable {
         var app: AppID
         var source: String

@@ -12,7 +12,6 @@ struct MatrixNotify: Sendable {
     /// The maximum of Matrix' ids, in bytes.
     private static let maximumID = 255
 
-    /// A device of the request.
     struct Device: Sendable {
         let pushkey: String
         /// The sound that the user's push rules name.

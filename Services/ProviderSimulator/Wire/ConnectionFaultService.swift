@@ -1,4 +1,3 @@
-import Logging
 import PushProtocol
 import ServiceLifecycle
 import Synchronization
@@ -70,7 +69,6 @@ final class FaultInjection: Sendable {
         }
     }
 
-    /// Ends and removes all faults.
     func removeAll() { state.withLock { $0.entries = [:] } }
 
     func isActive(_ id: Int) -> Bool { state.withLock { $0.entries[id].map { !$0.isEnded } ?? false } }

@@ -1,10 +1,8 @@
-import HTTP2
 import HTTP2Server
 import Synchronization
 
 /// The listening provider ports and counts of their connections. Safe from any thread.
 final class ProviderPorts: Sendable {
-    /// The server and counters of one port.
     private struct PortState {
         var server: HTTP2Server?
         var opened = 0
@@ -66,7 +64,6 @@ final class ProviderPorts: Sendable {
         return count
     }
 
-    /// Performs `actions` on one connection.
     func perform(_ actions: [WireAction], onConnection connection: Int, of port: ProviderPort) {
         entries.withLock { $0[port]?.server }?.perform(actions.steps, on: connection)
     }

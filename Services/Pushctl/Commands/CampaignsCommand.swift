@@ -97,7 +97,6 @@ struct CampaignsCommand: AsyncParsableCommand {
         }
     }
 
-    /// The campaign argument of a command.
     struct CampaignArgument: ParsableArguments {
         @Argument(help: "The campaign's id, as `list` prints it.") var campaign: String
 

@@ -83,7 +83,6 @@ struct DeadCommand: AsyncParsableCommand {
         }
     }
 
-    /// The dead letters that a command selects.
     struct DeadLetterOptions: ParsableArguments {
         @Argument(help: "The queue of the stage, as `list` prints it.") var queue: String
         @Option(help: "Only the message with this id.") var id: String?

@@ -110,7 +110,6 @@ struct DeadRowsCommand: AsyncParsableCommand {
         }
     }
 
-    /// The dead rows that a command selects.
     struct RowOptions: ParsableArguments {
         @Option(help: "Only rows of this table, such as rules.held.") var table: String?
         @Option(help: "Only rows of this app.") var app: String?
@@ -124,7 +123,6 @@ struct DeadRowsCommand: AsyncParsableCommand {
         /// The filter of a command that changes rows. Requires a criterion or `all`.
         func filter(all: Bool) throws -> DeadRowStore.RowFilter { try Self.checked(filter(), all: all) }
 
-        /// Returns the name of a table with dead rows.
         static func table(_ name: String) throws -> String {
             let names = DeadRowTable.all.map(\.name)
             guard names.contains(name) else {

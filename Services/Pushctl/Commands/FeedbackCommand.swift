@@ -25,7 +25,6 @@ struct FeedbackCommand: AsyncParsableCommand {
         }
     }
 
-    /// The registrations that a command selects.
     struct RegistrationArguments: ParsableArguments {
         @Argument(help: "The device ids, as `list` prints them.") var devices: [String] = []
         @Flag(help: "Everything in quarantine. Resets the guards until the next spike.")

@@ -102,7 +102,6 @@ struct KeysCommand: AsyncParsableCommand {
         }
     }
 
-    /// The service that a command is about.
     struct ServiceOption: ParsableArguments {
         @Option(help: "The service: registry or rules.") var service = APIKeyService.registry
     }

@@ -4,8 +4,6 @@ import Foundation
 import Postgres
 import Primitives
 import PushProtocol
-import ServiceConnections
-import ServiceKit
 
 /// `pushctl tail`: decisions and outcomes, as rules stores them.
 struct TailCommand: AsyncParsableCommand {

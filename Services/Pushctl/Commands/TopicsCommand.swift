@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import HTTPSFetch
 import PushProtocol
-import PushSending
 import ServiceKit
 
 /// `pushctl topics …`: subscriptions of registrations to FCM topics.

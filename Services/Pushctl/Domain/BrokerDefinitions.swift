@@ -8,7 +8,6 @@ struct BrokerDefinitions {
     static let virtualHost = "heliograph"
     static let administrator = "administrator"
 
-    /// A broker user with its permissions.
     struct User {
         let name: String
         let permissions: BusPermissions

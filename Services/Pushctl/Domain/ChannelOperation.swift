@@ -52,7 +52,6 @@ enum ChannelOperation: Hashable, Sendable {
         return try WireCoding.encode(body)
     }
 
-    /// The result to print.
     struct Result: Hashable, Sendable {
         var lines: [String]
         var json: JSONValue

@@ -3,7 +3,6 @@ import PushProtocol
 /// Summarises the results by line number, without tokens.
 struct TopicReport: Hashable, Sendable {
     let text: String
-    /// Whether every registration succeeded.
     let isComplete: Bool
     /// `{"done", "total", "not_done": [{"result", "registrations": […]}]}`; registrations by their place in the input,
     /// from 1.

@@ -16,7 +16,6 @@ struct TopicSubscription: Hashable, Sendable {
         var body: [UInt8] = []
     }
 
-    /// The result for one registration.
     enum SubscriptionResult: Hashable, Sendable {
         case done
         /// The registration no longer exists; the next push to it deactivates it.

@@ -3,9 +3,7 @@ import Primitives
 import PushProtocol
 import RegistryStore
 
-/// Formats campaigns.
 enum CampaignReport {
-    /// One row for each campaign.
     static func table(_ campaigns: [CampaignStore.CampaignSummary]) -> TextTable {
         var table = TextTable([
             .left("id"), .left("app"), .left("rule"), .left("state"), .right("done"), .right("devices"),
@@ -69,7 +67,6 @@ enum CampaignReport {
         return "\(campaign.rangesDead) (\(reasons)); `pushctl dead replay` continues them"
     }
 
-    /// A progress bar.
     static func bar(_ campaign: CampaignStore.CampaignSummary) -> String {
         let width = 30
         let filled = Int((fraction(campaign) * Double(width)).rounded(.down))
@@ -97,7 +94,6 @@ enum CampaignReport {
         return seconds > 0 && campaign.devices > 0 ? Int(Double(campaign.devices) / seconds) : nil
     }
 
-    /// The estimated time left.
     private static func left(_ campaign: CampaignStore.CampaignSummary) -> String? {
         guard campaign.state == "running", let begun = campaign.begun, let estimate = campaign.estimate,
             campaign.looked > 0, campaign.looked < estimate

@@ -3,7 +3,6 @@ import FoundationEssentials
 import Primitives
 import PushProtocol
 
-/// Formats the quarantine.
 enum QuarantineReport {
     /// Explanations of the quarantine reasons that feedback stores.
     private static let causes: KeyValuePairs = [
@@ -71,7 +70,6 @@ enum QuarantineReport {
         ]
     }
 
-    /// One row for each piece of evidence.
     static func table(_ evidence: [QuarantineStore.Evidence]) -> TextTable {
         var table = TextTable([
             .left("observed"), .left("finding"), .left("reason"), .left("decision"), .left("cause"),

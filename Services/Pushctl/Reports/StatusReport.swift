@@ -37,7 +37,6 @@ struct StatusReport: Sendable {
         var quarantined: Int
         /// Not finished, the latest first.
         var campaigns: [CampaignStore.CampaignSummary]
-        /// By table.
         var deadRows: [(table: String, count: Int)]
     }
 
@@ -49,7 +48,6 @@ struct StatusReport: Sendable {
     var outages = Outages()
     var services: [ServiceProbe.Answer]
 
-    /// Whether queues are missing.
     var isIncomplete: Bool { queues?.contains(where: \.isMissing) ?? false }
 
     // MARK: - JSON

@@ -29,7 +29,6 @@ struct AppFolderCheck {
     var appsFile: String { "\(folder)/apps.yaml" }
     var rules: String { "\(folder)/rules" }
 
-    /// The result for `--json`.
     var json: JSONValue {
         [
             "folder": .string(folder), "apps": .strings(catalog?.ids.map(\.rawValue) ?? []),

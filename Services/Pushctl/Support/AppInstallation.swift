@@ -4,9 +4,7 @@ import ServiceKit
 
 /// Adds the apps of a folder to a deployment's apps file and rules folder.
 struct AppInstallation {
-    /// The apps of the folder.
     let added: AppCatalog
-    /// The folder's rule files.
     let rules: String
     /// The deployment's apps file; created if it is missing.
     let appsFile: String

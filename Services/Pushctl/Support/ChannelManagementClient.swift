@@ -38,7 +38,6 @@ struct ChannelManagementClient {
         fetch = HTTPSFetch(caFile: try settings.optionalString(Self.caFile))
     }
 
-    /// Performs the operation and returns its result.
     func perform(_ operation: ChannelOperation, now: Timestamp = .now) async throws -> ChannelOperation.Result {
         guard let pem = try? String(contentsOfFile: key.keyFile, encoding: .utf8) else {
             throw CommandError("\(key.keyFile): the signing key cannot be read", .notFound)

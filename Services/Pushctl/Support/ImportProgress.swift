@@ -1,7 +1,6 @@
 import PushProtocol
 import RegistryStore
 
-/// Formats the progress of an import.
 struct ImportProgress: Sendable {
     /// The maximum number of reasons in a summary.
     private static let reasonLimit = 10

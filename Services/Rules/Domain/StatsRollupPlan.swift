@@ -4,7 +4,6 @@ import PushProtocol
 ///
 /// Counts an hour repeatedly while outcomes arrive, twice more for late user actions, and then never again.
 enum StatsRollupPlan {
-    /// The length of a counted interval.
     static let hour = Duration.seconds(3600)
     /// The time after an hour's end during which it is counted every ``pace``.
     static let repeatPeriod = Duration.seconds(3600)

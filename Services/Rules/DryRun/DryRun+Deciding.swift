@@ -4,7 +4,6 @@ import RuleEngine
 import RuleLanguage
 
 extension DryRun {
-    /// Decides for every recipient of an event.
     mutating func predictDecisions(_ event: EventCase, _ now: Timestamp) {
         var event = event
         event.drafts = event.drafts.map { draft in

@@ -1,6 +1,4 @@
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 
 /// A push that two rule sets send differently.
 struct DryRunDifference: Hashable, Sendable {

@@ -3,12 +3,10 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 
-/// Reads the input files of a dry run.
 enum DryRunFiles {
     /// An input that cannot be read. The description is shown to the user.
     struct Problem: Error, CustomStringConvertible { var description: String }
 
-    /// The rules of a folder, or of one file.
     static func ruleSets(_ path: String) throws(RuleFileError) -> RuleSets {
         if isFolder(path) { return try RuleDirectory.load(path) }
         let (text, file) = try text(path)
@@ -36,7 +34,6 @@ enum DryRunFiles {
         return (text, String(path.split(separator: "/").last ?? ""))
     }
 
-    /// An event and its time.
     struct Recorded {
         var event: DomainEvent
         var at: Timestamp

@@ -22,7 +22,6 @@ struct DryRunGroup: Sendable {
             .sorted { FanOutPage.precedes($0.user.rawValue, $1.user.rawValue) }
     }
 
-    /// Adds an initial member.
     mutating func add(_ user: UserID, role: String?) {
         entries[user] = Entry(role: role, hasLeft: false, at: Timestamp(milliseconds: 0))
     }

@@ -1,10 +1,8 @@
 import ArgumentParser
 import Foundation
 import PushProtocol
-import RuleEngine
 import RuleLanguage
 
-/// The recorded events and people of a dry run.
 struct DryRunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The events; “-” reads the standard input.", valueName: "file"))
     var events: String
@@ -13,7 +11,6 @@ struct DryRunOptions: ParsableArguments {
         help: ArgumentHelp("Settings of users and members of groups.", valueName: "file"))
     var people: String?
 
-    /// The form of the files.
     static let files = """
         Events are structured CloudEvents, one JSON object a line. A line may have “at”, the time of the event, and \
         “app”, which is required for rules of several apps: {"at": "2026-03-31T09:00:00Z", "app": "…", "event": {…}}. \

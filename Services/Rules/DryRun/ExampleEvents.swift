@@ -15,7 +15,6 @@ package struct ExampleEvents {
     /// The apps with a rule file.
     package let apps: Set<AppID>
 
-    /// Reads the rule files of a folder.
     package init(rules folder: String) throws(Mistakes) {
         do throws(RuleFileError) {
             ruleSets = try RuleDirectory.load(folder)

@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Providers
 import PushProtocol
-import RuleEngine
-import RuleLanguage
 import ServiceKit
 
 /// Shows the request to each provider for a push, encoded by the senders' code.

@@ -25,7 +25,6 @@ package struct RuleTool: ParsableCommand {
 
     package init() {}
 
-    /// Whether the arguments name one of ``commands``.
     package static func accepts(_ arguments: [String]) -> Bool {
         commands.contains { $0._commandName == arguments.first }
     }
@@ -117,7 +116,6 @@ struct Answer: Hashable, Sendable {
     var json: JSONValue?
 }
 
-/// A command of ``RuleTool``.
 protocol RuleToolCommand: ParsableCommand {
     /// Whether to print ``Answer/json`` in place of the lines.
     var json: Bool { get }

@@ -1,7 +1,6 @@
 import Messaging
 import PushProtocol
 
-/// Stores the reports of all stages for ``CensusWorker``.
 struct CensusHandler: StageHandler {
     let store: CensusReportStore
     /// The time that processes share (``DatabaseClock``).

@@ -15,9 +15,6 @@ struct ErasureHandler: StageHandler {
         return event
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_erased_people_total` | counter | app | users whose data was deleted because they were erased |
     func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
         for event in batch.map(\.message) where event.change == .userErased {
             if try await store.erase(PersonKey(app: event.app, user: event.user), at: event.at, now: try await now()) {

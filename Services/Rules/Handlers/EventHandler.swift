@@ -117,7 +117,6 @@ struct EventHandler: StageHandler {
 struct EventDraft {
     let event: EventCase
     private let everything: [Outbound]
-    /// When the event arrived, for metrics.
     private let arrivedAt: Timestamp
     /// Whether the event alone determines recipients and texts.
     private let isPlain: Bool
@@ -168,11 +167,6 @@ struct EventDraft {
     }
 
     /// Apps and rules come from the configuration, so these labels are bounded.
-    ///
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users with an immediate push |
-    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by the answer of their first decision |
     private func count(_ answers: [UUID: RuleDecision.Answer], _ drafts: [NotificationDraft]) {
         for draft in drafts {
             var counts: [String: Int] = [:]

@@ -5,7 +5,6 @@ import Postgres
 import PushProtocol
 import RuleEngine
 import ServiceConnections
-import ServiceKit
 
 /// Pending badge corrections, one row per user.
 struct BadgeStore: Sendable {

@@ -4,7 +4,6 @@ import Postgres
 import PushProtocol
 import ServiceConnections
 
-/// The reports of the stages (``CensusReport``).
 struct CensusReportStore: Sendable {
     /// The number of reports that one query reads.
     private static let page = 200
@@ -36,7 +35,6 @@ struct CensusReportStore: Sendable {
         }
     }
 
-    /// Returns the last report of each process.
     func processes(now: Timestamp) async throws -> [CensusEvidence.Process] {
         try await Outage.ofDatabase {
             try await pool.query(

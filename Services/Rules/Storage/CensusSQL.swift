@@ -1,7 +1,6 @@
 import Postgres
 import PushProtocol
 
-/// The queries of the census.
 enum CensusSQL {
     /// Selects the notifications whose last decision is in an interval, each with its state. The state is `NULL` for a
     /// push without an outcome. Held and gathered notifications are counted from their own tables (``insertPresent``).

@@ -57,7 +57,6 @@ struct CensusStore: Sendable {
         }
     }
 
-    /// Counts an interval.
     func count(_ start: Timestamp, now: Timestamp) async throws -> CensusInterval {
         let isSettled = now >= start + CensusPlan.interval + CensusPlan.recount
         return try await Outage.ofDatabase {

@@ -6,7 +6,6 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 import ServiceConnections
-import ServiceKit
 
 /// Decides which users are notified of events, and stores the decisions with their effects.
 struct DecisionStore: Sendable {
@@ -17,7 +16,6 @@ struct DecisionStore: Sendable {
 
     static let defaultSpread = Duration.seconds(600)
 
-    /// The decisions about a batch of events.
     struct BatchDecisions: Sendable {
         /// By event.
         var answers: [UUID: Ruling] = [:]
@@ -25,7 +23,6 @@ struct DecisionStore: Sendable {
         var unread: [PersonKey: Int] = [:]
     }
 
-    /// The decisions about one event.
     enum Ruling: Sendable {
         /// The event is known, and all its pushes have outcomes.
         case settled
@@ -38,7 +35,6 @@ struct DecisionStore: Sendable {
     struct KnownEvent {
         var isSettled = false
         var answers: [UUID: RuleDecision.Answer] = [:]
-        /// The recipients of each rule.
         var users: [String: [UserID]] = [:]
         /// Rules with a fan-out, running or finished. ``FanOutStore`` handles their recipients.
         var largeAudiences: Set<String> = []

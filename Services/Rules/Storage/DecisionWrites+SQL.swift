@@ -5,7 +5,6 @@ import RuleEngine
 import RuleLanguage
 
 extension DecisionWrites {
-    /// One statement that writes everything.
     func sql() throws(WireError) -> SQL {
         """
         WITH decided AS (\(insertDecisions)), said AS (\(try insertSayings())), kept AS (\(insertInbox)),

@@ -6,9 +6,7 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 import ServiceConnections
-import ServiceKit
 
-/// Closes digest buckets.
 struct DigestStore: Sendable {
     /// The maximum number of buckets that one call closes.
     static let batch = 200

@@ -4,7 +4,6 @@ import Postgres
 import PushProtocol
 import RuleEngine
 import ServiceConnections
-import ServiceKit
 
 /// Deletes the data of erased users, in small steps.
 ///

@@ -67,7 +67,6 @@ enum FanOutRows {
             """
     }
 
-    /// The key of a fan-out.
     struct Key: Hashable, Sendable {
         var event: UUID
         var rule: String
@@ -125,7 +124,6 @@ extension LargeAudience {
             confirmedUpTo: try row.decode(String.self, at: 3), decidedUpTo: try row.decode(String?.self, at: 4))
     }
 
-    /// The key of the event.
     var key: UUID { EventRecord.key(of: event) }
 }
 

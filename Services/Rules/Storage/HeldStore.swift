@@ -6,7 +6,6 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 import ServiceConnections
-import ServiceKit
 
 /// Held notifications, and released ones whose publication is not confirmed.
 struct HeldStore: Sendable {

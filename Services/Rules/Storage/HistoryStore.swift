@@ -3,7 +3,6 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// The retention of data that grows with every event.
 struct HistoryTerms: Sendable {

@@ -5,12 +5,10 @@ import PushProtocol
 import RuleEngine
 import RuleLanguage
 
-/// The inboxes of users.
 struct InboxStore: Sendable {
     let pool: PostgresPool
     var logger = Logger.rules
 
-    /// A page of an inbox, and its filters.
     struct Page: Sendable {
         /// The end of the previous page: only older items.
         var before: InboxItem.Place?

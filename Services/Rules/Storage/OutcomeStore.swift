@@ -3,9 +3,7 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
-/// Stores the outcomes of notifications.
 struct OutcomeStore: Sendable {
     let pool: PostgresPool
 

@@ -4,9 +4,7 @@ import Messaging
 import Postgres
 import PushProtocol
 import RuleEngine
-import RuleLanguage
 import ServiceConnections
-import ServiceKit
 
 /// Users whose preferences changed, and their pushes that may still be in flight.
 struct PreferenceChangeStore: Sendable {

@@ -2,7 +2,6 @@ import Postgres
 import PushProtocol
 import RuleEngine
 
-/// The preferences of users.
 struct PreferenceStore: Sendable {
     let pool: PostgresPool
 

@@ -31,7 +31,6 @@ struct PresenceStore: Sendable {
             """) > 0
     }
 
-    /// Deletes the presence on a device.
     func end(_ person: PersonKey, on device: InstallationID) async throws {
         try await pool.execute(
             """

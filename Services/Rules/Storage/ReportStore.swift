@@ -4,7 +4,6 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// Delivery reports, for rules that ask for them.
 struct ReportStore: Sendable {

@@ -3,7 +3,6 @@ import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// Deletes tombstones and rows that are no longer used.
 struct TombstoneStore: Sendable {
@@ -23,7 +22,6 @@ struct TombstoneStore: Sendable {
 
     /// The result of a sweep.
     struct Swept: Sendable {
-        /// The number of deleted rows, by table.
         var deleted: [String: Int] = [:]
         /// The `ctid`s of the rows that cannot be deleted, by table.
         var failed: [String: [String]] = [:]

@@ -32,7 +32,6 @@ struct BadgeCorrector: Service {
         ).run { try await correctDue() }
     }
 
-    /// Corrects all badges that are due.
     func correctDue() async throws {
         while true {
             let taken = try await store.take(now: try await now())
@@ -96,9 +95,6 @@ struct BadgeCorrector: Service {
         return BadgeCorrection.notification(to: recipients, of: app, now: now)
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_badges_corrected_total` | counter | app | users whose badge was corrected after a read or after the deletion of old items |
     private func count(_ number: Int, _ app: AppID) {
         Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
             .increment(by: number)

@@ -153,11 +153,6 @@ actor CensusWorker: Service {
         if known.count > 10_000 { known = [] }
     }
 
-    /// | name | kind | labels | value |
-    /// |---|---|---|---|
-    /// | `heliograph_census` | gauge | app, state | notifications in this state |
-    /// | `heliograph_census_oldest_seconds` | gauge | app, state | age of the oldest; 0 for settled states |
-    /// | `heliograph_census_age_seconds` | gauge | | age of these numbers |
     private func export(_ census: Census) {
         var present: Set<Labels> = []
         for row in census.rows {

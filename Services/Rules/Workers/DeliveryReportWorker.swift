@@ -74,9 +74,6 @@ struct DeliveryReportWorker: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_reports_total` | counter | app, heard | delivery reports; `heard` is `no` if no queue is bound |
     private func count(_ report: DeliveryReport, isQueueBound: Bool) {
         Counter(
             label: "heliograph_rules_reports_total",

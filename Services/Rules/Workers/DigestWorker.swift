@@ -1,7 +1,6 @@
 import Logging
 import Metrics
 import PushProtocol
-import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 
@@ -25,7 +24,6 @@ struct DigestWorker: Service {
         ).run { try await closeDue() }
     }
 
-    /// Closes all buckets that are due.
     func closeDue() async throws {
         while true {
             let (taken, failures) = try await store.close(by: currentRules.ruleSets, now: try await now())
@@ -39,9 +37,6 @@ struct DigestWorker: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_digests_closed_total` | counter | | digest buckets that were due |
     private func count(_ taken: Int) {
         guard taken > 0 else { return }
         Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken)

@@ -1,11 +1,7 @@
 import Metrics
 import PushProtocol
 
-/// Records how late a worker's rows are. From its own query for due rows, which begins with the oldest:
-///
-/// | name | kind | labels | value |
-/// |---|---|---|---|
-/// | `heliograph_rules_due_age_seconds` | gauge | work | seconds since the oldest row taken last was due; 0 if none was |
+/// Records how late a worker's rows are, from its own query for due rows. The query begins with the oldest.
 enum DueAge: String {
     /// Held, scheduled and summary notifications.
     case held

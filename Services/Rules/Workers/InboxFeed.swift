@@ -13,14 +13,12 @@ import Synchronization
 /// It buffers nothing: a listener gets the next few items when it asks, and asks again once they are written. Runs
 /// until graceful shutdown.
 final class InboxFeed: Service {
-    /// The polling interval.
     static let pace = Duration.milliseconds(500)
     /// The time without items after which a listener gets a heartbeat, so that proxies keep the connection open.
     static let heartbeat = Duration.seconds(15)
     /// The maximum number of listeners per query.
     static let batch = 500
 
-    /// The reply to a listener.
     enum Word: Sendable {
         /// The items to show, possibly none. The listener continues at `until`.
         case news([InboxFeedStore.Item], until: FeedCursor)
@@ -58,7 +56,6 @@ final class InboxFeed: Service {
         self.logger = logger
     }
 
-    /// The number of waiting listeners.
     var listeners: Int { state.withLock { $0.waiting.count } }
 
     /// A listener for items after `place`; `nil`: for items from now on.
@@ -150,9 +147,6 @@ final class InboxFeed: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_inbox_listeners` | gauge | | open streams that wait for items |
     private func tell(_ listeners: Int) { Gauge(label: "heliograph_rules_inbox_listeners").record(listeners) }
 
     /// Sends a heartbeat to listeners that have waited for `patience`.

@@ -79,9 +79,6 @@ struct PushRevoker: Service {
         return result
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_pushes_revoked_total` | counter | app | pushes that were revoked because their users changed their preferences |
     private func count(_ number: Int, _ app: AppID) {
         Counter(label: "heliograph_rules_pushes_revoked_total", dimensions: [("app", app.rawValue)])
             .increment(by: number)

@@ -106,9 +106,6 @@ final class RuleReloader: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_files_refused` | gauge | | 1 while changed rule files are refused and the previous rules stay in force |
     private func tell(isRefused: Bool) {
         condition?.set(isRefused ? .degraded("rule files are refused; the previous rules stay in force") : .holds)
         Gauge(label: "heliograph_rules_files_refused").record(isRefused ? 1 : 0)

@@ -33,7 +33,6 @@ struct ScheduledSendWorker: Service {
         ).run { try await releaseDue() }
     }
 
-    /// Releases all notifications that are due.
     func releaseDue() async throws {
         while true {
             let begun = ContinuousClock.now
@@ -97,9 +96,6 @@ struct ScheduledSendWorker: Service {
             }
         }
 
-        /// | name | kind | labels | counts |
-        /// |---|---|---|---|
-        /// | `heliograph_rules_released_users_total` | counter | app, rule | users with a push that had been held |
         func count() {
             Counter(
                 label: "heliograph_rules_released_users_total",

@@ -85,9 +85,6 @@ struct Sweeper: Service {
             ])
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rules_deleted_rows_total` | counter | table | expired rows that were deleted |
     private func tell(_ count: Int, _ table: String) {
         guard count > 0 else { return }
         Counter(label: "heliograph_rules_deleted_rows_total", dimensions: [("table", table)]).increment(by: count)

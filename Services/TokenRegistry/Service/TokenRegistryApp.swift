@@ -55,7 +55,7 @@ import ServiceKit
             "commands", queues: deviceQueues, policy: policy, on: bus,
             handler: DeviceCommandHandler(store: store, apps: apps, logger: context.logger))
 
-        let router = RegistryAPI.router(
+        let api = RegistryAPI(
             store: store,
             operators: RegistrationStore(operators, tokens: tokens, devicesPerUser: store.devicesPerUser),
             gate: BearerAuthenticator(
@@ -70,7 +70,7 @@ import ServiceKit
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
             apps: apps, isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
-            router, host: .registryHost, port: .registryPort,
+            api.router, host: .registryHost, port: .registryPort,
             connections: try context.settings.integer(.registryConnections))
 
         let relay = OutboxRelay(

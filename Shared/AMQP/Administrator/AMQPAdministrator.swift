@@ -11,7 +11,6 @@ package actor AMQPAdministrator {
     private var connection: Connection?
     private var channelIsOpen = true
     private var confirms = false
-    private var published: UInt64 = 0
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -91,11 +90,6 @@ package actor AMQPAdministrator {
     /// Deletes an exchange. Does nothing when it does not exist.
     package func deleteExchange(_ name: String) throws(AMQPError) {
         try call { (connection) throws(AMQPError) in try connection.deleteExchange(name) }
-    }
-
-    /// Deletes the ready messages of a queue.
-    package func purge(_ queue: String) throws(AMQPError) {
-        try call { (connection) throws(AMQPError) in try connection.purge(queue) }
     }
 
     // MARK: - Passive declares, which need no configure permission

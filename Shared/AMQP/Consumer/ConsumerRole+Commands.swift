@@ -1,4 +1,3 @@
-internal import Logging
 internal import Synchronization
 
 // Commands from callers, and timers.

@@ -29,7 +29,6 @@ struct ConsumerRole: ConnectionRole {
     let acknowledged: @Sendable ([Duration]) -> Void
 
     var consumers: [UInt64: QueueConsumer] = [:]
-    /// The attached consumers, by consumer tag.
     var byTag: [String: QueueConsumer] = [:] { didSet { latest = nil } }
     /// The consumer of the last delivery, usually also of the next one.
     private var latest: (tag: String, consumer: QueueConsumer)?

@@ -5,7 +5,6 @@ internal import Logging
 /// Each turn first reads the available frames, then sends, then polls socket and wake-up. Reading first detects a dead
 /// peer before a publish can hang in librabbitmq (Shared/Messaging/BrokerFacts.md §2.4, §2.11).
 struct ConnectionLoop<Role: ConnectionRole> {
-    /// The most frames read per turn.
     private static var framesPerTurn: Int { 4096 }
     /// How long reading pauses when ``ConnectionRole/canBatchReads`` is true. A settlement ends the pause early.
     /// Without new frames the loop polls as usual.

@@ -90,7 +90,6 @@ extension AMQPConfiguration {
     }
 }
 
-/// Loopback names and addresses.
 enum Loopback {
     /// Whether `host` is `localhost`, in `127.0.0.0/8`, or `::1`. Does not resolve names.
     static func contains(_ host: String) -> Bool {

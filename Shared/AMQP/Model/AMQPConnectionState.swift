@@ -8,14 +8,6 @@ package enum AMQPConnectionState: Hashable, Sendable {
     case blocked(reason: String)
     /// Shut down. Final.
     case closed
-
-    /// Whether publishing and consuming work.
-    package var isConnected: Bool {
-        switch self {
-        case .connected: true
-        case .connecting, .blocked, .closed: false
-        }
-    }
 }
 
 /// The limits of unconfirmed publishes.

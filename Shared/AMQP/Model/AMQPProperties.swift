@@ -60,34 +60,15 @@ package struct AMQPProperties: Hashable, Sendable {
 }
 
 extension AMQPProperties {
-    package var contentType: String? {
-        get { box.fields.contentType }
-        set { change { $0.contentType = newValue } }
-    }
-
-    package var contentEncoding: String? {
-        get { box.fields.contentEncoding }
-        set { change { $0.contentEncoding = newValue } }
-    }
+    package var contentType: String? { box.fields.contentType }
+    package var contentEncoding: String? { box.fields.contentEncoding }
+    package var correlationID: String? { box.fields.correlationID }
+    package var type: String? { box.fields.type }
+    package var appID: String? { box.fields.appID }
 
     package var messageID: String? {
         get { box.fields.messageID }
         set { change { $0.messageID = newValue } }
-    }
-
-    package var correlationID: String? {
-        get { box.fields.correlationID }
-        set { change { $0.correlationID = newValue } }
-    }
-
-    package var type: String? {
-        get { box.fields.type }
-        set { change { $0.type = newValue } }
-    }
-
-    package var appID: String? {
-        get { box.fields.appID }
-        set { change { $0.appID = newValue } }
     }
 
     /// The message TTL in milliseconds, as text.

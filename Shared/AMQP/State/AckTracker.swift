@@ -48,7 +48,6 @@ struct AckTracker {
     /// The number of slots; at most ``maximumSlots`` after ``settlements(now:all:)``.
     var length: Int { slots.count }
 
-    /// The number of unsettled deliveries.
     private(set) var pending = 0
     /// The arrival time of the oldest unsettled delivery, after ``settlements(now:all:)``; `nil` without one.
     var oldestArrival: ContinuousClock.Instant? {
@@ -56,7 +55,6 @@ struct AckTracker {
         guard !stragglers.isEmpty else { return oldest }
         return (stragglers.values.map(\.time) + [oldest].compactMap(\.self)).min()
     }
-    /// The bytes of the unsettled deliveries.
     private(set) var pendingBytes = 0
     /// The times from delivery to acknowledgement since the last ``takeLatencies()``.
     private var latencies: [Duration] = []

@@ -5,7 +5,6 @@
 /// detection doubles its limit until a confirm: a new channel publishes the unconfirmed messages again.
 struct ConfirmWatch {
     struct Limits: Hashable, Sendable {
-        /// How long a message may stay unconfirmed.
         var unconfirmed: Duration = .seconds(30)
         /// How long a destination may be nacked without a confirm.
         var nacked: Duration = .seconds(5)

@@ -23,7 +23,6 @@ struct PublishQueue {
         case wait
     }
 
-    /// One message of a job.
     struct QueuedMessage {
         let job: PublishJob
         let index: Int

@@ -97,12 +97,6 @@ extension Connection {
         try finish("delete the exchange \(name)")
     }
 
-    mutating func purge(_ queue: String) throws(AMQPError) {
-        arena.reset()
-        _ = amqp_queue_purge(state, Self.channel, arena.bytes(queue))
-        try finish("purge \(queue)")
-    }
-
     private mutating func finish(_ operation: String) throws(AMQPError) {
         defer { amqp_maybe_release_buffers_on_channel(state, Self.channel) }
         try check(amqp_get_rpc_reply(state), operation)

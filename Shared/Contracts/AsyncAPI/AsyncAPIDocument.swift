@@ -320,7 +320,6 @@ extension Topology.Argument {
 }
 
 extension Topology {
-    /// The queues with a dead-letter queue.
     fileprivate var workQueues: [String] { queues.map(\.name).filter { deadLetterQueue(of: $0) != nil } }
 
     /// The dead-letter queue of a work queue; `nil` for other queues.

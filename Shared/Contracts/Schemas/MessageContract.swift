@@ -10,7 +10,6 @@ package struct MessageContract: Hashable, Sendable {
     package let about: String
     /// The AMQP property `type`; `nil` for CloudEvents.
     package let messageType: String?
-    /// The content type of the message.
     package let contentType: String
     /// The JSON Schema (2020-12) of the body.
     package let schema: JSONValue
@@ -68,9 +67,4 @@ extension MessageContract {
         push(version: 2),
         outcomes(version: 1), outcomes(version: 2), deviceCommand, deviceEvent, campaignCursor, censusReport,
     ]
-
-    /// The newest version of each message, which services write.
-    package static var newest: [MessageContract] {
-        all.filter { one in !all.contains { $0.name == one.name && $0.version > one.version } }
-    }
 }

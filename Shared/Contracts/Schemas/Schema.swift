@@ -2,7 +2,6 @@ import PushProtocol
 
 /// Builds JSON Schemas (2020-12) as JSON values.
 enum Schema {
-    /// A member of an object.
     struct Member {
         var name: String
         var schema: JSONValue

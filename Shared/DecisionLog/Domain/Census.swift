@@ -11,13 +11,6 @@ package struct Census: Hashable, Sendable {
         package var number: Int
         /// The time of the oldest one; absent for settled states.
         package var oldestAt: Date?
-
-        package init(app: String, state: String, number: Int, oldestAt: Date? = nil) {
-            self.app = app
-            self.state = state
-            self.number = number
-            self.oldestAt = oldestAt
-        }
     }
 
     /// The oldest missing notification of an app and a state.

@@ -8,7 +8,6 @@ package struct CountWindow: Hashable, Sendable {
     private static let defaultLength = Duration.seconds(86_400)
     private static let hour = Duration.seconds(3600)
 
-    /// The start of the first hour.
     let start: Timestamp
     /// The end of the last hour.
     let end: Timestamp

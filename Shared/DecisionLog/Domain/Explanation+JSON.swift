@@ -12,7 +12,6 @@ extension Explanation {
         ]
     }
 
-    /// Returns the meanings of `reasons`, by reason.
     package static func meanings(of reasons: Set<String>) -> JSONValue {
         let used = meanings.filter { reasons.contains($0.key) }.map { ($0.key, JSONValue.string($0.value)) }
         return .object(Dictionary(used) { first, _ in first })

@@ -13,7 +13,6 @@ extension Explanation {
             + "rules \(ruleSet.uuidString.lowercased())"
     }
 
-    /// A line for each fan-out in progress.
     package var fanOutLines: [String] {
         fanOuts.map { fanOut in
             let left = fanOut.leftAtMost.map { "at most \($0) left" } ?? "the number left is unknown"

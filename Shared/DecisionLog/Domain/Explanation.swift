@@ -35,7 +35,6 @@ package struct Explanation: Hashable, Sendable {
         package var leftAtMost: Int?
     }
 
-    /// One notification to one user.
     package struct NotificationTrace: Hashable, Sendable {
         package var notification: UUID
         package var user: String
@@ -109,6 +108,5 @@ extension Explanation {
         "rule-gone": "the rule file no longer contains its rule",
     ]
 
-    /// The reasons of all decisions.
     package var reasons: Set<String> { Set(traces.flatMap(\.decisions).map(\.reason)) }
 }

@@ -21,21 +21,6 @@ package struct TailRow: Hashable, Sendable {
     package var notification: UUID
     package var reason: String?
     package var kind: Kind
-
-    package init(
-        at: Date, app: String, user: String, event: String, type: String, rule: String, notification: UUID,
-        reason: String?, kind: Kind
-    ) {
-        self.at = at
-        self.app = app
-        self.user = user
-        self.event = event
-        self.type = type
-        self.rule = rule
-        self.notification = notification
-        self.reason = reason
-        self.kind = kind
-    }
 }
 
 extension TailRow {

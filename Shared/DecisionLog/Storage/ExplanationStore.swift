@@ -13,7 +13,6 @@ package struct ExplanationStore: Sendable {
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// An operator's query.
     package struct ExplanationQuery: Hashable, Sendable {
         /// The event's id from the upstream service; unique for its source only.
         package var event: String

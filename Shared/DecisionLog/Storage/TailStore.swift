@@ -37,7 +37,6 @@ package struct TailStore: Sendable {
         fileprivate var returned: [RowKey: Int64] = [:]
     }
 
-    /// The identity of a row.
     fileprivate struct RowKey: Hashable, Sendable {
         var notification: UUID
         var device: UUID?

@@ -17,7 +17,6 @@ final class ClientCore {
     private let inbox: ClientInbox
 
     private var waiting = PendingRequestQueue<PendingRequest>()
-    /// Unfinished requests in `waiting`.
     private var waitingCount = 0
     /// Requests to resend before all others of their priority, in their old order.
     private var returned: [PendingRequest] = []

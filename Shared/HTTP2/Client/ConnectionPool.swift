@@ -23,7 +23,6 @@ struct ConnectionPool {
         /// Whether a 2xx response arrived on it.
         var isProven = false
 
-        /// Whether it accepts another stream.
         var hasStream: Bool { phase == .ready && open < limit }
     }
 

@@ -55,7 +55,6 @@ package final class EventLoopExecutor: TaskExecutor {
     }
 }
 
-/// The executors of an event loop group, one for each loop.
 package struct EventLoopExecutors: Sendable {
     private let group: any EventLoopGroup
     private var executors: [ObjectIdentifier: EventLoopExecutor] = [:]

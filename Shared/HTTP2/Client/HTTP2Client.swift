@@ -6,7 +6,7 @@ import NIOPosix
 ///
 /// Requests wait for a stream as the peer's SETTINGS allow. A request that was certainly not processed (refused, above
 /// a GOAWAY's last stream, not fully written when the connection ended) is resent transparently. Every other failure is
-/// an `HTTP2Error` with `isSafeToResend`. The first request opens the first connection. Call `shutdown`;
+/// an `HTTP2Error`. The first request opens the first connection. Call `shutdown`;
 /// until then the connections stay open.
 package final class HTTP2Client: Sendable {
     /// Runs all connections. Tasks that await responses on this loop change no threads (``EventLoopExecutor``).
@@ -42,21 +42,12 @@ package final class HTTP2Client: Sendable {
             eventLoop: eventLoop)
     }
 
-    /// Sends `request` and returns the complete response, of any status.
+    /// Sends all `requests` and returns their results, in the order of the requests, once the last has ended. A response
+    /// of any status is a result.
     ///
-    /// `deadline` applies twice: from now until the request has a stream, and from its first stream to the end of the
-    /// response, resends included. A request that waited long for a stream so still has the full time for its response.
-    /// At the deadline, or when the task is cancelled, the stream is reset with CANCEL.
-    package func execute(
-        _ request: HTTP2Request, deadline: Duration
-    ) async throws(HTTP2Error) -> HTTP2Response {
-        try request.check()
-        return try await execute(all: request, deadline: deadline)[0].get()
-    }
-
-    /// Sends all `requests` and returns their results, in the order of the requests, once the last has ended.
-    ///
-    /// `deadline` applies to each request as in the other `execute`. Cancelling the task ends the remaining requests.
+    /// `deadline` applies to each request twice: from now until it has a stream, and from its first stream to the end of
+    /// the response, resends included. A request that waited long for a stream so still has the full time for its
+    /// response. At the deadline, or when the task is cancelled, open streams are reset with CANCEL.
     package func execute(all requests: some HTTP2Requests, deadline: Duration) async -> [HTTP2Result] {
         guard requests.count > 0 else { return [] }
         let group = RequestGroup(requests, timeout: TimeAmount(deadline))

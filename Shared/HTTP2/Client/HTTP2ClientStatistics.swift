@@ -6,7 +6,6 @@ package struct HTTP2ClientStatistics: Hashable, Sendable {
     package var connectFailures = 0
     /// Ready connections that ended, for any reason.
     package var connectionsClosed = 0
-    /// Connections that accept requests.
     package var connections = 0
     /// Connections that only finish their open requests.
     package var drainingConnections = 0

@@ -35,13 +35,3 @@ extension HTTP2Header {
         }
     }
 }
-
-extension HTTP2Request {
-    func check() throws(HTTP2Error) {
-        guard HeaderValidation.isToken(method) else { throw .invalidRequest("the method is not a token") }
-        guard path.utf8.first == UInt8(ascii: "/"), HeaderValidation.isValue(path) else {
-            throw .invalidRequest("the path does not start with a slash or contains control characters")
-        }
-        for header in headers { try header.check() }
-    }
-}

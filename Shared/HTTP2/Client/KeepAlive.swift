@@ -28,7 +28,6 @@ struct KeepAlive {
         pingSent = nil
     }
 
-    /// Returns the action for this check.
     mutating func check(now: NIODeadline) -> Action {
         if let pingSent {
             let end = pingSent + pingTimeout

@@ -1,7 +1,6 @@
 package import FoundationEssentials
 internal import NIOSSL
 
-/// A PEM certificate file.
 package enum CertificateFile {
     /// Returns `notAfter` (RFC 5280 §4.1.2.5) of the first certificate in `pem`, the one presented to a peer.
     ///

@@ -19,13 +19,8 @@ package struct HTTP2Endpoint: Hashable, Sendable {
     }
 
     package struct TLS: Hashable, Sendable {
-        package var trust: Trust
+        package var trust: Trust = .system
         package var clientCertificate: ClientCertificate?
-
-        package init(trust: Trust = .system, clientCertificate: ClientCertificate? = nil) {
-            self.trust = trust
-            self.clientCertificate = clientCertificate
-        }
     }
 
     /// A host name or IP address, resolved for each connection.

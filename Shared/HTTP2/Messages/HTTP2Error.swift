@@ -14,15 +14,6 @@ package enum HTTP2Error: Error, Hashable, Sendable {
     case invalidConfiguration(String)
     /// The client was shut down before the request was written.
     case closed
-
-    /// Whether the request can be resent without the risk of being processed twice.
-    package var isSafeToResend: Bool {
-        switch self {
-        case .notProcessed, .closed, .deadlineExceeded(written: false), .cancelled(written: false): true
-        case .ambiguous, .deadlineExceeded(written: true), .cancelled(written: true): false
-        case .invalidRequest, .invalidConfiguration: false
-        }
-    }
 }
 
 /// The cause of a failed connection or stream: a stable code and a detail text.

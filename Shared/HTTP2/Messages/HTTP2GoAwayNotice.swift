@@ -5,12 +5,6 @@ package struct HTTP2GoAwayNotice: Hashable, Sendable {
     package let code: HTTP2ErrorCode
     /// The debug data as text, at most 1 KiB; JSON from APNs, may be empty.
     package let debugText: String
-
-    package init(lastStream: Int32, code: HTTP2ErrorCode, debugText: String) {
-        self.lastStream = lastStream
-        self.code = code
-        self.debugText = debugText
-    }
 }
 
 extension HTTP2GoAwayNotice: CustomStringConvertible {

@@ -28,18 +28,4 @@ extension HTTP2Requests {
     package func mayStart(_ index: Int) -> Bool { true }
 }
 
-/// The result of one request.
 package typealias HTTP2Result = Result<HTTP2Response, HTTP2Error>
-
-/// A single request.
-extension HTTP2Request: HTTP2Requests {
-    package var count: Int { 1 }
-
-    package func write(_ index: Int, to fields: inout HeaderArena) {
-        fields.append(":method", method)
-        fields.append(":path", path, neverIndexed: true)
-        for header in headers { fields.append(header.name, header.value, neverIndexed: header.neverIndexed) }
-    }
-
-    package func body(_ index: Int) -> [UInt8] { body }
-}

@@ -45,7 +45,6 @@ package struct APIKeyAuthenticator: Sendable {
         self.logger = logger
     }
 
-    /// An authenticated key.
     package enum Principal: Sendable {
         /// The configured master key.
         case master
@@ -100,9 +99,6 @@ package struct APIKeyAuthenticator: Sendable {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_http_keys_refused_total` | counter | reason | requests rejected for their API key |
     private func note(_ refusal: APIKeyRecord.AccessError, key: String?) {
         Counter(label: "heliograph_http_keys_refused_total", dimensions: [("reason", refusal.rawValue)]).increment()
         // Any client can cause these, in any number: hence the level debug.

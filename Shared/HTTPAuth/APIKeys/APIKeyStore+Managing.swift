@@ -17,7 +17,6 @@ extension APIKeyStore {
         package var lastUsedAt: Date?
     }
 
-    /// Stores a new key.
     package func add(
         _ key: APIKey, name: String, app: AppID?, operations: [APIKey.Operation], expiresAt: Date?
     ) async throws(PostgresError) {

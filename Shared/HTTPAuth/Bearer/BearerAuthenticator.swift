@@ -70,9 +70,6 @@ package final class BearerAuthenticator: Sendable {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_http_bearer_refused_total` | counter | reason | requests rejected for their bearer token |
     private func note(_ refusal: BearerTokenError) {
         Counter(
             label: "heliograph_http_bearer_refused_total", dimensions: [("reason", refusal.reason.rawValue)]

@@ -5,11 +5,6 @@ package struct Caller: Hashable, Sendable {
     package var app: AppID
     /// The user; for a publisher its name, the claim `sub`.
     package var user: UserID
-
-    package init(app: AppID, user: UserID) {
-        self.app = app
-        self.user = user
-    }
 }
 
 /// The reason for which a bearer token was rejected, for the operator's log. Contains nothing of the token.

@@ -80,7 +80,6 @@ package final class BearerVerifier: Sendable {
             caFile: caFile, connectTimeout: .seconds(2), timeout: .seconds(5), maximumResponseSize: 256 << 10)
     }
 
-    /// The key caches of all sources.
     package var keyCaches: [KeyCache] { sources.withLock { $0.map(\.keyCache) } }
 
     /// Verifies a token and returns its holder. If several apps reject it, throws the most specific reason.

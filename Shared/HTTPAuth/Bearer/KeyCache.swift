@@ -1,7 +1,6 @@
 import FoundationEssentials
 import HTTPSFetch
 import Logging
-import PushProtocol
 import ServiceKit
 
 /// The keys of one source for one algorithm. Refreshed when they are old, and when a token has an unknown `kid`.

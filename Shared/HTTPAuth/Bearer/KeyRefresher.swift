@@ -15,9 +15,6 @@ package struct KeyRefresher: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_http_bearer_sources_away` | gauge | | files and URLs whose last refresh failed |
     func refresh() async {
         let keyCaches = verifiers.flatMap(\.keyCaches)
         await withTaskGroup(of: Void.self) { group in

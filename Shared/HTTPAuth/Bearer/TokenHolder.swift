@@ -35,7 +35,6 @@ package enum TokenHolder: Hashable, Sendable, CaseIterable {
     }
 }
 
-/// A verified token.
 package struct VerifiedToken: Hashable, Sendable {
     package let caller: Caller
     /// All claims.

@@ -27,8 +27,6 @@ package final class RateLimiter<Caller: Hashable & Sendable>: Sendable {
         limit = maximum == 0 ? nil : Mutex(TokenBuckets(maximum, per: window, capacity: capacity, now: uptime()))
     }
 
-    /// | name | kind | labels | counts | |---|---|---|---| | `heliograph_http_requests_limited_total` | counter |
-    /// caller | requests above the limit of a user, a key, changes, unknown keys or rejected tokens |
     package func admit(_ caller: Caller) throws(APIError) {
         guard let wait = limit?.withLock({ $0.take(caller, now: uptime()) }) else { return }
         throw refusal(wait)

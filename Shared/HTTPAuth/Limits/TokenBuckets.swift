@@ -11,11 +11,6 @@ struct TokenBuckets<Caller: Hashable & Sendable>: Sendable {
     private var previous: [Caller: ContinuousClock.Instant] = [:]
     private var begun: ContinuousClock.Instant
 
-    /// Creates buckets of `perMinute` requests; at least 1.
-    init(perMinute: Int, capacity: Int = 50_000, now: ContinuousClock.Instant) {
-        self.init(perMinute, per: .seconds(60), capacity: capacity, now: now)
-    }
-
     /// Creates buckets of `maximum` requests in a window; at least 1.
     init(_ maximum: Int, per window: Duration, capacity: Int = 50_000, now: ContinuousClock.Instant) {
         self.window = window

@@ -26,7 +26,6 @@ package struct APIError: Error {
     /// Too many requests wait for the database; the client may retry.
     package static let busy = APIError(
         status: .serviceUnavailable, message: "too many requests wait for the database; try again", retryAfter: 2)
-    /// An internal error.
     package static let failed = APIError(
         status: .internalServerError, message: "internal error; see the service's log")
 

@@ -15,13 +15,11 @@ package struct QueryParameters {
 
     package subscript(name: String) -> String? { parameters[name] }
 
-    /// The parameter `app`.
     package func app() throws(APIError) -> AppID {
         guard let app = parameters["app"].flatMap({ AppID(rawValue: $0) }) else { throw .query("app", "an app id") }
         return app
     }
 
-    /// The parameter `user`.
     package func user() throws(APIError) -> UserID {
         guard let user = parameters["user"].flatMap({ UserID(rawValue: $0) }) else { throw .query("user", "a user id") }
         return user

@@ -15,7 +15,6 @@ extension RequestContext {
         return id
     }
 
-    /// Returns the path parameter `name`, a UUID.
     package func uuid(inPath name: String) throws(APIError) -> UUID {
         guard let uuid = parameters.get(name).flatMap(UUID.init(uuidString:)) else {
             throw APIError(status: .badRequest, message: "the \(name) in the path is not a UUID")

@@ -5,10 +5,6 @@ import Synchronization
 
 /// Records each request of an HTTP API. Add it before the routes and before all other middleware.
 ///
-/// | name | kind | labels | value |
-/// |---|---|---|---|
-/// | `heliograph_http_server_request_duration_seconds` | timer | method, route, status | time from the request's head to the response's head |
-///
 /// The route is its template, such as `/v1/users/{user}/devices`; no label contains a part of a request. A request
 /// without a route has the route `none`.
 package struct RequestMetrics<Context: RequestContext>: RouterMiddleware {

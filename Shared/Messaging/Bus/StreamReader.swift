@@ -12,11 +12,6 @@ internal import Synchronization
 /// The reader finds the end with marks: it publishes a marker message (`StreamName`) and reads until it receives it.
 /// It publishes one at each attachment, every few seconds until the first is read, and every few minutes later. A
 /// missing mark shows that the stream no longer delivers.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_stream_read_total` | counter | stream | messages read, without marks |
-/// | `heliograph_stream_age_seconds` | gauge | stream | time since the stream was last read to its end; normally up to some minutes |
 package final class StreamReader: Service, Sendable {
     /// The interval between marks after the first one was read.
     static let markInterval = Duration.seconds(240)

@@ -53,7 +53,6 @@ package struct Inbound: Sendable {
     package var routingKey: String { origin?.routingKey ?? delivery.routingKey }
     package var contentType: String? { delivery.properties.contentType }
     package var messageID: String? { delivery.properties.messageID }
-    package var type: String? { delivery.properties.type }
     package var body: [UInt8] { delivery.body }
     /// The publisher's timestamp, in whole seconds; ``firstSeen`` without one. Retries and replays keep it.
     package var publishedAt: Timestamp {

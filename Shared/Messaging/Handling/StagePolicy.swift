@@ -3,7 +3,6 @@ package import Primitives
 /// Limits and timing of one queue's consumer. Queues do not share these limits, so a slow queue does not affect
 /// another.
 package struct StagePolicy: Sendable {
-    /// The most messages per batch.
     package var batchSize: Int
     /// The most header and body bytes per batch; a larger message is a batch of its own. No message of a batch is
     /// settled before the whole batch is handled.

@@ -1,20 +1,5 @@
 /// The metrics of a stage, used by dashboards and alerts.
 ///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_messages_consumed_total` | counter | stage, queue | deliveries in started batches |
-/// | `heliograph_messages_settled_total` | counter | stage, queue, disposition | messages acknowledged |
-/// | `heliograph_messages_published_total` | counter | stage, exchange, result | broker answers: confirmed, nacked, returned |
-/// | `heliograph_messages_retried_total` | counter | stage, queue, level, reason | copies published to a retry level |
-/// | `heliograph_messages_dead_lettered_total` | counter | stage, queue, reason | copies published to a dead-letter queue |
-/// | `heliograph_messages_discarded_total` | counter | stage, queue, reason | messages acknowledged without effect |
-/// | `heliograph_messages_given_back_total` | counter | stage, queue | messages requeued by a pause, a shutdown or a long outage |
-/// | `heliograph_messages_in_flight` | gauge | stage, queue | messages being handled, published or held |
-/// | `heliograph_batch_messages` | recorder | stage, queue | messages in a batch |
-/// | `heliograph_handle_seconds` | timer | stage, queue, answer | duration of a handler call: decided, outage, failed |
-/// | `heliograph_queue_age_seconds` | gauge | stage, queue | age of the message at the head of the last batch |
-/// | `heliograph_outage` | gauge | stage, queue | 1 while batches are held because a dependency is unavailable |
-///
 /// Every label is bounded: stages and exchanges are fixed, queues follow from the configured apps, and reasons are
 /// values of `Reason.code`.
 enum MetricName {
@@ -32,7 +17,6 @@ enum MetricName {
     static let outage = "heliograph_outage"
 }
 
-/// The metric labels.
 enum MetricLabel {
     static let stage = "stage"
     static let queue = "queue"

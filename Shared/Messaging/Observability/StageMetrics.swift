@@ -17,7 +17,6 @@ final class StageMetrics: Sendable {
 
     private struct Instruments {
         var counters: [Key: Counter] = [:]
-        var recorders: [Key: Recorder] = [:]
         var timers: [Key: Timer] = [:]
         var queueInstruments: [WorkQueue: QueueInstruments] = [:]
     }

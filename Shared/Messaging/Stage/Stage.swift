@@ -27,18 +27,10 @@ package final class Stage: Service, Sendable {
     private let newWorkers: AsyncStream<QueueWorker>
     private let newWorkerContinuation: AsyncStream<QueueWorker>.Continuation
 
-    /// - Parameter service: The stage's name, such as `token-registry`: a metric label, the `app-id` of published
-    ///   messages, and a header of dead letters.
-    package convenience init(
-        service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus,
-        handler: some StageHandler, census: CensusLog? = nil, logger: Logger
-    ) {
-        self.init(
-            service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, census: census,
-            logger: logger)
-    }
-
-    /// Creates a stage with a policy per queue.
+    /// - Parameters:
+    ///   - service: The stage's name, such as `token-registry`: a metric label, the `app-id` of published messages, and
+    ///     a header of dead letters.
+    ///   - policy: The policy of each queue.
     package init(
         service: String, queues: [WorkQueue], policy: @escaping @Sendable (WorkQueue) -> StagePolicy,
         bus: any MessageBus, handler: some StageHandler, census: CensusLog? = nil, logger: Logger
@@ -92,7 +84,6 @@ package final class Stage: Service, Sendable {
     /// Consumes `queue` again.
     package func resume(_ queue: WorkQueue) async { worker(of: queue)?.resume() }
 
-    /// The status of each queue.
     package var status: [QueueStatus] {
         workers.withLock(\.all).map { QueueStatus(queue: $0.queue, state: $0.state) }
     }

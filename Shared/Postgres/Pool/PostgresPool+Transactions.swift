@@ -66,7 +66,6 @@ extension PostgresPool {
     }
 }
 
-/// The retries of one transaction.
 struct TransactionRetries {
     static let maximum = 5
 

@@ -14,8 +14,6 @@ package struct CopyRows: Sendable {
 
     package init() {}
 
-    package var isEmpty: Bool { count == 0 }
-
     /// Appends one row. `nil` is NULL.
     package mutating func append<each Value: PostgresValue>(_ values: repeat each Value) {
         let start = bytes.count

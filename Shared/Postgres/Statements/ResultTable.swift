@@ -25,7 +25,6 @@ final class ResultTable: Sendable {
     }
 }
 
-/// The result of a statement.
 struct StatementResult: Sendable {
     let table: ResultTable
     /// The command tag's count: rows inserted, updated, deleted or selected.

@@ -39,7 +39,6 @@ package struct PostgresMismatch: Error {
 }
 
 extension PostgresCell {
-    /// Returns the bytes; throws for NULL.
     func required(for expected: String) throws(PostgresMismatch) -> ArraySlice<UInt8> {
         guard let bytes else { throw PostgresMismatch(expected: expected, found: "NULL") }
         return bytes

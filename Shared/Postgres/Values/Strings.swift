@@ -33,8 +33,6 @@ package struct JSONB: Hashable, Sendable {
 
     /// Creates a document from an encoder's output; replaces bytes that are not UTF-8.
     package init(utf8: [UInt8]) { text = String(decoding: utf8, as: UTF8.self) }
-
-    package var utf8: [UInt8] { Array(text.utf8) }
 }
 
 extension JSONB: PostgresElement {

@@ -13,7 +13,6 @@ package protocol ProviderCodec: Sendable {
     /// Whether to send the waiting requests of a batch after an answer of this status.
     func shouldContinue(after status: Int) -> Bool
 
-    /// The consequence of `response`.
     func consequence(of response: ProviderResponse, to sent: ResponseContext) -> Consequence
 }
 
@@ -29,7 +28,6 @@ package protocol PushRendering: AnyObject, Sendable {
 }
 
 extension ProviderCodec {
-    /// The request to one target.
     package func request(
         to target: Push.Target, from rendering: any PushRendering
     ) throws(LocalRejection) -> ProviderRequest {
@@ -60,15 +58,6 @@ package struct ProviderRequest: Hashable, Sendable {
     package var path: String
     package var headers: [ProviderHeader]
     package var body: [UInt8]
-
-    package init(path: String, headers: [ProviderHeader], body: [UInt8]) {
-        self.path = path
-        self.headers = headers
-        self.body = body
-    }
-
-    /// The value of the header `name` (lower case).
-    package subscript(name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
 package struct ProviderHeader: Hashable, Sendable {

@@ -27,7 +27,6 @@ package struct ProviderRequestBatch: Sendable {
     }
 
     package struct RequestEntry: Sendable {
-        /// The index of its template.
         package let template: Int
         /// The body as first written; see `body(of:at:)`.
         package let body: [UInt8]

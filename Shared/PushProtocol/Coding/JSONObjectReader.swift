@@ -41,7 +41,6 @@ package struct JSONObjectReader {
 
     /// Reads free text without control characters. Returns `nil` where it is absent or `null`.
     ///
-    ///
     /// - Parameter limit: in Unicode scalars, as JSON Schema counts them.
     package func freeText(_ name: String, _ limit: Int) throws(WireError) -> String? {
         guard let value = self[name] else { return nil }
@@ -55,7 +54,7 @@ package struct JSONObjectReader {
 
     /// Reads visible ASCII of at most `limit` bytes. Returns `nil` where it is absent or `null`.
     package func visibleASCII(_ name: String, _ limit: Int) throws(WireError) -> String? {
-        guard let value = members[name], value != .null else { return nil }
+        guard let value = self[name] else { return nil }
         guard let text = value.string, (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
             throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters")
         }

@@ -18,7 +18,6 @@ package enum WireCoding {
         try parse(type, body, maximumSize)
     }
 
-    /// Decodes any JSON value.
     package static func decode(
         _ type: JSONValue.Type, from body: [UInt8], maximumSize: Int = maximumBodySize
     ) throws(WireError) -> JSONValue {
@@ -34,7 +33,6 @@ package enum WireCoding {
         try decodeUnlimited(type, Array(text.utf8))
     }
 
-    /// Decodes any stored JSON value.
     package static func decodeStored(_ type: JSONValue.Type, from text: String) throws(WireError) -> JSONValue {
         try value(Array(text.utf8), maximumDepth: maximumStoredDepth)
     }

@@ -8,8 +8,6 @@ package enum WireError: Error, Equatable, Sendable {
     case missing(path: String)
     /// A member's value cannot be accepted. `problem` does not quote the value.
     case invalid(path: String, problem: String)
-    /// The message has a version that this build does not read.
-    case unsupportedVersion(Int)
     case unencodable(String)
     /// The body does not match its routing key. The text quotes neither.
     case misrouted(String)
@@ -23,7 +21,6 @@ package enum WireError: Error, Equatable, Sendable {
         case .notJSON: "not-json"
         case .missing: "missing-field"
         case .invalid: "invalid-field"
-        case .unsupportedVersion: "unsupported-version"
         case .unencodable: "unencodable"
         case .misrouted: "wrong-routing-key"
         }
@@ -39,7 +36,6 @@ extension WireError: CustomStringConvertible {
         case .notJSON(let problem): "the body is not JSON: \(problem)"
         case .missing(let path): "\(path) is missing"
         case .invalid(let path, let problem): "\(path) is invalid: \(problem)"
-        case .unsupportedVersion(let version): "version \(version) of this message is not supported"
         case .unencodable(let problem): "the message cannot be encoded: \(problem)"
         case .misrouted(let problem): "the routing key \(problem)"
         }

@@ -56,7 +56,6 @@ package struct CensusKeys: Hashable, Sendable {
 
     package var isEmpty: Bool { bytes.isEmpty }
 
-    /// The key of a notification.
     package static func key(of notification: UUID) -> UInt64 {
         withUnsafeBytes(of: notification.uuid) { UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }
     }
@@ -65,7 +64,6 @@ package struct CensusKeys: Hashable, Sendable {
         withUnsafeBytes(of: notification.uuid) { bytes.append(contentsOf: $0.prefix(8)) }
     }
 
-    /// Adds a key with a time.
     package mutating func append(_ notification: UUID, at time: Timestamp) {
         append(notification)
         withUnsafeBytes(of: time.milliseconds.bigEndian) { bytes.append(contentsOf: $0) }
@@ -73,7 +71,6 @@ package struct CensusKeys: Hashable, Sendable {
 
     package mutating func append(_ keys: CensusKeys) { bytes += keys.bytes }
 
-    /// Calls `body` with each key.
     package func forEachKey(_ body: (UInt64) -> Void) {
         bytes.withUnsafeBytes { raw in
             for offset in stride(from: 0, to: raw.count - 7, by: 8) {
@@ -82,7 +79,6 @@ package struct CensusKeys: Hashable, Sendable {
         }
     }
 
-    /// Calls `body` with each key and its time.
     package func forEachKeyAndTime(_ body: (UInt64, Timestamp) -> Void) {
         bytes.withUnsafeBytes { raw in
             for offset in stride(from: 0, to: raw.count - 15, by: 16) {

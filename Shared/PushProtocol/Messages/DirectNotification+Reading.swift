@@ -6,7 +6,6 @@ extension DirectNotification {
         "users", "group", "roles", "topic", "tag", "everyone", "content", "type", "lane", "at", "expires", "ttl",
         "collapse", "silent", "pushOnly",
     ]
-    /// The members of `content`.
     package static let contentMembers = [
         "title", "subtitle", "body", "badge", "sound", "image", "link", "category", "thread", "data",
         "interruptionLevel", "apns", "fcm",
@@ -214,7 +213,6 @@ extension JSONObjectReader {
         return date
     }
 
-    /// Reads a lifetime in whole seconds.
     fileprivate func seconds(_ name: String) throws(WireError) -> Duration? {
         guard let value = self[name] else { return nil }
         let most = DirectNotification.maximumTTL.components.seconds

@@ -75,7 +75,6 @@ package struct DirectNotification: Hashable, Sendable {
         expires.map(Timestamp.init) ?? ttl.map { (at.map(Timestamp.init) ?? arrival) + $0 }
     }
 
-    /// The lifetime of a test push.
     package static let testLifetime = Duration.seconds(300)
 
     /// A harmless push that shows whether pushes reach a user's devices. It is not in the inbox. Without a text, users'

@@ -28,12 +28,10 @@ extension EncodedContent.Members {
 }
 
 extension ByteWriter {
-    /// Copies a member from `source`.
     package mutating func put(_ position: EncodedContent.FieldRange, _ source: UnsafeBufferPointer<UInt8>) {
         put(source, position.range)
     }
 
-    /// Copies a range of `source`.
     package mutating func put(_ source: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) {
         put(UnsafeBufferPointer(rebasing: source[range]))
     }

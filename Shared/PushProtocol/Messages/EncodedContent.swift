@@ -99,7 +99,6 @@ package final class EncodedContent: Sendable {
         }
     }
 
-    /// The decoded content.
     package var content: Content {
         withBytes { bytes in
             var reader = JSONReader(bytes, from: whole.lowerBound)
@@ -113,7 +112,6 @@ package final class EncodedContent: Sendable {
 }
 
 extension EncodedContent.FieldRange {
-    /// Reads a string, or `null`.
     fileprivate init(text scan: inout JSONReader) throws(JSONReader.Unreadable) {
         self = try scan.consumeNull() ? .none : EncodedContent.FieldRange(try scan.canonicalString())
     }

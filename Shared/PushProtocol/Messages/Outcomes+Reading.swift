@@ -33,7 +33,6 @@ extension Outcomes: CanonicalMessage {
 }
 
 extension Outcome {
-    /// Reads the table of acceptances.
     fileprivate static func acceptances(_ reader: inout JSONReader) throws(JSONReader.Unreadable) -> [Outcome] {
         var members = try SortedObjectReader(&reader)
         try members.require(#""at":"#, &reader)

@@ -42,7 +42,6 @@ extension Outcomes {
 }
 
 extension ByteWriter {
-    /// Writes the table of acceptances.
     fileprivate mutating func put(tableOf outcomes: UnsafeBufferPointer<Outcome>) {
         put(#"{"at":"#)
         put(outcomes[0].at.milliseconds)
@@ -117,7 +116,6 @@ extension Outcome.Answer {
 }
 
 extension RouteHealth {
-    /// Writes the member `pulse`.
     fileprivate func write(to json: inout ByteWriter) {
         json.put(#","pulse":{"#)
         if let acceptedAt {

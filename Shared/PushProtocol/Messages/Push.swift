@@ -13,9 +13,6 @@ package struct Push: WireMessage, Hashable {
     package static let maximumTargets = 500
 
     package var trace: Trace
-    /// The message's id.
-    @inline(__always)
-    package var id: UUID { trace.id }
     package var app: AppID
     package var provider: Provider
     package var environment: ProviderEnvironment

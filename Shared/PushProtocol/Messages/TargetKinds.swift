@@ -1,7 +1,6 @@
 /// The kinds of registration that one notification may go to. Providers reject a token of another kind, or wake the
 /// wrong component of the app (ProviderFacts.md §A.5).
 package struct TargetKinds: Hashable, Sendable {
-    /// The accepted kind of APNs token.
     package let apns: RegistrationKind
     /// Whether FCM registrations are accepted.
     package let includesFCM: Bool

@@ -77,7 +77,6 @@ package struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Whether a probe is in flight.
     package var isProbing: Bool { if case .halfOpen = state { true } else { false } }
 
     /// The rest of the pause at `now`; zero without one.

@@ -6,19 +6,11 @@ internal import Primitives
 /// Retries wait in the delay queues of the bus, so each delay is a ``RetryLevel``. Pure: the caller passes the time.
 package struct RetryPolicy: Hashable, Sendable {
     /// The first delay if the provider sets none.
-    package var base: Duration
+    package var base = Duration.seconds(10)
     /// The longest delay that doubling leads to. A provider's `floor` may be longer.
-    package var cap: Duration
+    package var cap = Duration.seconds(15 * 60)
     /// How long to retry a push, by the time since its first delivery and by the sum of its delays.
-    package var horizon: Duration
-
-    package init(
-        base: Duration = .seconds(10), cap: Duration = .seconds(15 * 60), horizon: Duration = .seconds(60 * 60)
-    ) {
-        self.base = base
-        self.cap = cap
-        self.horizon = horizon
-    }
+    package var horizon = Duration.seconds(60 * 60)
 
     /// The most time from a push's first delivery to its last attempt, on a route that does not pause: a delay of at
     /// most ``cap`` may begin just before the horizon.

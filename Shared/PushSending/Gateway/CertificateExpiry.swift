@@ -3,11 +3,7 @@ package import Providers
 package import PushProtocol
 import Metrics
 
-/// Records the days until a route's client certificate expires:
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_certificate_expiry_days` | gauge | provider, app, environment | days until `notAfter`; negative once it has passed |
+/// Records the days until a route's client certificate expires.
 package struct CertificateExpiry: Sendable {
     private let gauge: Gauge
 

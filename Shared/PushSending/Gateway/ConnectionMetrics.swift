@@ -2,16 +2,7 @@ import HTTP2
 import Metrics
 import PushProtocol
 
-/// Connection metrics of one HTTP/2 client:
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_push_connections` | gauge | provider, environment, apps | connections that accept requests |
-/// | `heliograph_push_streams_open` | gauge | provider, environment, apps | requests in flight on them |
-/// | `heliograph_push_requests_waiting` | gauge | provider, environment, apps | requests without a stream |
-/// | `heliograph_push_connects_total` | counter | provider, environment, apps, result | `ready` and `failed` attempts to connect |
-/// | `heliograph_push_goaways_total` | counter | provider, environment, apps | GOAWAY frames from the provider |
-/// | `heliograph_push_resends_total` | counter | provider, environment, apps | unprocessed requests, resent at once |
+/// Connection metrics of one HTTP/2 client.
 ///
 /// `apps` are the apps that share the credential, separated by commas.
 struct ConnectionMetrics {

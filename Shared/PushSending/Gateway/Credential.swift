@@ -20,7 +20,6 @@ package struct Credential: Sendable, CustomStringConvertible, CustomDebugStringC
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// A new credential and its lifetime.
 package struct MintedCredential: Sendable {
     package var authorization: String
     /// The age from which to mint a new one, while this one stays in use.

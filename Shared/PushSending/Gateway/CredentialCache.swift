@@ -55,7 +55,6 @@ package final class CredentialCache: CredentialSource {
         try await execute(state.withLock { state in plan(&state, refused: refused) })
     }
 
-    /// Whether a minting is in flight.
     package var isMinting: Bool { state.withLock { $0.minting != nil } }
 
     /// Discards the credential and the last error, after a change of the key or account.

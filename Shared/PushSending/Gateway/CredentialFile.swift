@@ -13,7 +13,6 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
         var problem: CredentialError?
         /// The identity of each file at the last reload; `nil` before the first.
         var seen: [FileIdentity?]?
-        /// The contents of `value`.
         var contents: [[UInt8]]?
     }
 
@@ -85,7 +84,6 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
     }
 }
 
-/// The result of reloading a credential file.
 package enum CredentialReload: Hashable, Sendable {
     case unchanged
     /// The file changed, and its new credential is in use.

@@ -17,13 +17,6 @@ package struct FileIdentity: Hashable, Sendable {
     package var size: Int64
     /// Nanoseconds since 1970.
     package var modified: Int64
-
-    package init(device: UInt64, inode: UInt64, size: Int64, modified: Int64) {
-        self.device = device
-        self.inode = inode
-        self.size = size
-        self.modified = modified
-    }
 }
 
 /// File system access, injected for tests.

@@ -4,11 +4,7 @@ package import PushProtocol
 import Metrics
 import Synchronization
 
-/// Transport over an HTTP/2 client, with the connections of one credential to one host of a provider. Its metric:
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_provider_response_seconds` | timer | provider | time from a request's stream to its complete response |
+/// Transport over an HTTP/2 client, with the connections of one credential to one host of a provider.
 package final class HTTP2Transport: ProviderTransport {
     package let client: HTTP2Client
     private let counter = Mutex(0)

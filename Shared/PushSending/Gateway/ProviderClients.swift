@@ -10,10 +10,6 @@ package struct ProviderClients: Service {
     private let provider: Provider
     private let clock: SenderClock
 
-    package init(_ clients: [ProviderClient], provider: Provider, clock: SenderClock = .system) {
-        self.init({ clients }, provider: provider, clock: clock)
-    }
-
     /// - Parameter clients: the clients now; apps may be added.
     package init(
         _ clients: @escaping @Sendable () -> [ProviderClient], provider: Provider, clock: SenderClock = .system

@@ -25,7 +25,6 @@ struct SendProgress {
         pending = Array(deliveries.indices)
     }
 
-    /// Finishes each pending request for which `reject` returns a result.
     mutating func finishRejected(_ reject: (Int) -> SendResult?) {
         pending.removeAll { index in
             guard let result = reject(index) else { return false }

@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// Obtains access tokens for one service account.
 package struct AccessTokenProvider: Sendable {
     /// `POST`s a form and returns status and body.
@@ -18,7 +16,6 @@ package struct AccessTokenProvider: Sendable {
     package let tokenURL: String?
     package let requestToken: TokenRequest
 
-    /// Uses `account` instead of reading `keyFile`.
     package init(
         keyFile: String, project: String, tokenURL: String?, account: @escaping Account,
         requestToken: @escaping TokenRequest
@@ -28,14 +25,6 @@ package struct AccessTokenProvider: Sendable {
         self.project = project
         self.tokenURL = tokenURL
         self.requestToken = requestToken
-    }
-
-    /// Reads `keyFile` at each grant.
-    package init(keyFile: String, project: String, tokenURL: String?, requestToken: @escaping TokenRequest) {
-        self.init(
-            keyFile: keyFile, project: project, tokenURL: tokenURL,
-            account: { () throws(CredentialError) in try ServiceAccount.load(path: keyFile) },
-            requestToken: requestToken)
     }
 
     /// The credential source of all gateways with this account.

@@ -6,11 +6,7 @@ import ServiceLifecycle
 
 /// Reloads changed credential files without a restart. Runs until graceful shutdown.
 ///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_credential_loads_total` | counter | provider, result | changed credential files, `taken` or `refused` |
-///
-/// `taken` means that the new credential is in use, `refused` that the file is invalid.
+/// The counter's label `taken` means that the new credential is in use, `refused` that the file is invalid.
 ///
 /// Polls every few seconds, with one `stat` for each file. Notifications of the file system would not be enough: they
 /// miss a replaced symbolic link, with which Kubernetes updates a secret, and changes on network file systems.
@@ -40,13 +36,6 @@ package struct CredentialWatcher: Service {
     private let provider: Provider
     private let clock: SenderClock
     private let logger: Logger
-
-    package init(
-        _ files: [WatchedFile], routes: ProviderRoutes, provider: Provider, clock: SenderClock = .system,
-        logger: Logger
-    ) {
-        self.init({ files }, routes: routes, provider: provider, clock: clock, logger: logger)
-    }
 
     /// - Parameter files: the files now; apps may be added.
     package init(

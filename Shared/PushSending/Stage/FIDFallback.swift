@@ -6,10 +6,6 @@ import PushProtocol
 ///
 /// Two bugs of Firebase's SDK for Apple platforms make FCM reject the FID of a valid device. A push that the token
 /// accepts counts as accepted, and its outcome names the provider's reason against the FID.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_push_fids_refused_total` | counter | app, token | FIDs that FCM rejects, by the result of the push to the token: `accepted`, `refused`, `later`, or `none` without a token |
 struct FIDFallback: Sendable {
     private let revocations: Revocations?
 

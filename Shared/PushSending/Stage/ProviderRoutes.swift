@@ -82,7 +82,6 @@ package final class ProviderRoutes: Sendable {
 
     subscript(route: ProviderRoute) -> GuardedGateway? { guarded.withLock { $0[route] } }
 
-    /// All configured routes, sorted.
     package var all: [ProviderRoute] { routes.keys.sorted { ($0.app, $0.environment) < ($1.app, $1.environment) } }
 
     /// Why a route's circuit breaker is open; `nil` while it is closed, and for an unconfigured route.

@@ -5,14 +5,6 @@ import Synchronization
 
 /// The metrics of a sender, in addition to those of each stage:
 ///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_push_targets_total` | counter | provider, app, disposition | targets with an outcome |
-/// | `heliograph_event_to_accepted_seconds` | timer | provider, app, lane | pushes with accepted targets, by the time since their event arrived or since they were due; once per attempt |
-/// | `heliograph_push_refusals_total` | counter | provider, app, reason | rejected targets, by the provider's or our reason |
-/// | `heliograph_route_open` | gauge | provider, app, environment | 1 while the route sends, 0 while it is paused |
-/// | `heliograph_lane_open` | gauge | provider, app, environment | the former name of `heliograph_route_open` |
-///
 /// Bounds the label `reason`, which providers may extend, to ``maxReasonsPerApp`` values.
 final class PushMetrics: Sendable {
     static let maxReasonsPerApp = 100

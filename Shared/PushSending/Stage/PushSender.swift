@@ -170,7 +170,6 @@ struct PushSender: Sendable {
         }
     }
 
-    /// Finishes the targets of expired pushes.
     private func expire(
         _ unsent: inout [UnsentTarget], of deliveries: [PushDelivery], into pushResults: inout PushResults
     ) {

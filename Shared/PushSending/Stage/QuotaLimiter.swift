@@ -89,7 +89,6 @@ package final class QuotaLimiter: Sendable {
         }
     }
 
-    /// Records the results of an attempt.
     func record(_ attempt: SendAttempt) {
         var throttled: Set<UUID> = []
         var pause = Duration.zero

@@ -19,7 +19,6 @@ import Synchronization
 /// Also marks pushes in flight, from ``markInFlight(_:)`` to ``clearInFlight(_:)``. If a push is redelivered meanwhile,
 /// its second handling waits for the first, and then finds its outcomes.
 package final class RecentOutcomeCache: Sendable {
-    /// The cached outcomes of a push.
     struct KnownOutcomes: Equatable {
         let outcomes: [Outcome]
         /// The indices of targets without a cached outcome.
@@ -117,7 +116,6 @@ package final class RecentOutcomeCache: Sendable {
             missing: Set(push.targets.indices.filter { known[TargetKey(push.targets[$0])] == nil }))
     }
 
-    /// Stores the new outcomes of `pushes`.
     func store(_ pushResults: PushResults, of pushes: [Delivery<Push>]) {
         let expires = RecentOutcomeRing.seconds(clock.uptime() + lifetime)
         let (outcomes, pushIndices) = (pushResults.finished.outcomes, pushResults.finished.pushIndices)

@@ -7,13 +7,6 @@ internal import Synchronization
 /// The revoked pushes of a provider: pushes to a device of a former user, and pushes of revoked notifications.
 ///
 /// Each sender process reads the stream of recent revocations at its start (``StreamName/senderRevocations``).
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_revocations_held` | gauge | provider | devices with a known revocation |
-/// | `heliograph_revoked_notifications_held` | gauge | provider | notifications known to be revoked |
-/// | `heliograph_revocations_unreadable_total` | counter | provider | events that this build cannot decode |
-/// | `heliograph_push_targets_revoked_total` | counter | provider, app | targets skipped as revoked |
 package final class Revocations: Sendable {
     private let provider: Provider
     private let logger: Logger

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Messaging
 import Providers
 import PushProtocol
 import Synchronization

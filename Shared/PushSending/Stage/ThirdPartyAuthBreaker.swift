@@ -37,10 +37,8 @@ final class ThirdPartyAuthBreaker: Sendable {
 
     var openCause: CircuitBreaker.OpenCause? { state.withLock { $0.breaker.openCause } }
 
-    /// Whether no device is blocked.
     var isEmpty: Bool { state.withLock { $0.devices.isEmpty } }
 
-    /// Asks to send to `device`.
     func admit(_ device: UUID) -> DevicePermit {
         let now = clock.uptime()
         return state.withLock { state in

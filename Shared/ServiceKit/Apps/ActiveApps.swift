@@ -22,10 +22,8 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
         for app in catalog.apps { insert(app) }
     }
 
-    /// The apps now.
     package var all: Set<AppID> { apps.withLock { $0.ids } }
 
-    /// The apps now, sorted.
     package var sorted: [AppID] { all.sorted() }
 
     package func contains(_ app: AppID) -> Bool { apps.withLock { $0.ids.contains(app) } }

@@ -44,7 +44,6 @@ package struct AppCatalog: Hashable, Sendable {
 
     package init(_ apps: [AppConfiguration]) { self.apps = apps.sorted { $0.id < $1.id } }
 
-    /// The apps' ids, sorted.
     package var ids: [AppID] { apps.map(\.id) }
 
     /// The app with this id, if configured.

@@ -65,7 +65,6 @@ package struct APNsAppConfiguration: Hashable, Sendable {
     }
 }
 
-/// The credential of an app's APNs sender.
 package enum APNsCredential: Hashable, Sendable {
     /// Signs the provider token of each request.
     case key(APNsSigningKey)
@@ -92,15 +91,8 @@ package struct APNsSigningKey: Hashable, Sendable {
     package let teamID: String
     /// The path of the ES256 signing key (PKCS#8 PEM, `.p8`).
     package let keyFile: String
-
-    package init(keyID: String, teamID: String, keyFile: String) {
-        self.keyID = keyID
-        self.teamID = teamID
-        self.keyFile = keyFile
-    }
 }
 
-/// An app's credentials with FCM.
 package struct FCMAppConfiguration: Hashable, Sendable {
     /// The path of the service account's JSON key, which also names the project.
     package let serviceAccountFile: String

@@ -13,7 +13,6 @@ import ServiceLifecycle
 ///
 /// A removed app is served until the process ends, and so are the former settings of a changed app. Both are logged.
 package actor AppReloader: Service {
-    /// The polling interval.
     package static var pace: Duration { .seconds(2) }
     /// The wait until new apps are tried again. A try may open a connection to the broker.
     static let backoff = Backoff(base: .seconds(2), cap: .seconds(30))

@@ -6,7 +6,6 @@ package struct BearerVerification: Hashable, Sendable {
         case hs256 = "HS256"
     }
 
-    /// The location of the keys.
     package enum KeySource: Hashable, Sendable {
         /// A file's path: a public key (PEM) for ES256 and RS256, the shared secret in the first line for HS256, or a
         /// JWK or JWK set (RFC 7517) for any algorithm.
@@ -15,7 +14,6 @@ package struct BearerVerification: Hashable, Sendable {
         case url(String)
     }
 
-    /// A claim and its required value.
     package struct RequiredClaim: Hashable, Sendable {
         package let name: String
         package let value: String
@@ -35,7 +33,6 @@ package struct BearerVerification: Hashable, Sendable {
     package let audience: String?
     /// The claim with the user's id.
     package let userClaim: String
-    /// The required claim with the app, if any.
     package let appClaim: RequiredClaim?
     /// The tolerated clock difference for `exp` and `nbf`.
     package let leeway: Duration

@@ -77,13 +77,11 @@ struct YAMLReader {
         return Dictionary(entries) { first, _ in first }
     }
 
-    /// Whether a mapping has the key `name`.
     func has(_ entry: LocatedNode, _ name: String) -> Bool {
         guard case .mapping(let mapping) = entry.node else { return false }
         return mapping.contains { $0.key.scalar?.string == name }
     }
 
-    /// Returns the elements of a sequence.
     mutating func elements(of entry: LocatedNode) -> [LocatedNode] {
         guard case .sequence(let sequence) = entry.node else {
             report(entry, "expected a list")

@@ -42,7 +42,7 @@ extension [ConfigurationKey] {
 
     /// The names that every executable accepts besides its own, so that one file of settings serves all executables. They
     /// include those of ServiceConnections.
-    static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
+    package static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
         "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
         "DATABASE_STATEMENTS", "HELIOGRAPH_ALLOW_PLAINTEXT", "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS",
     ])

@@ -43,7 +43,6 @@ extension ConfigurationKey: Hashable {
 }
 
 extension ConfigurationKey {
-    /// The kind of a value.
     package enum Kind: Hashable, Sendable {
         case text
         /// A secret of at least this many bytes of UTF-8.

@@ -29,7 +29,7 @@ enum Invocation: Hashable, Sendable {
         \(commands.isEmpty ? "" : "\n" + commands.joined(separator: "\n") + "\n")
         Settings are environment variables, then lines of the file named by HELIOGRAPH_CONFIG:
 
-        \(ConfigurationReference.help(for: keys))
+        \(keys.help)
         """
     }
 }

@@ -4,7 +4,6 @@ import Synchronization
 ///
 /// Thread-safe. Checks run on the probe's task and must not block.
 package final class Readiness: Sendable {
-    /// The state of a condition.
     package enum State: Hashable, Sendable {
         case holds
         /// Does not hold, with the reason; without secrets. The process is not ready.
@@ -56,14 +55,12 @@ package final class Readiness: Sendable {
     /// Makes the process unready for the shutdown.
     package func drain() { conditions.withLock { $0.isDraining = true } }
 
-    /// The current report.
     package var report: Report {
         let now = conditions.withLock { $0 }
         return Report(
             isDraining: now.isDraining, conditions: now.checks.map { .init(name: $0.name, state: $0.check()) })
     }
 
-    /// A condition with a settable state.
     package final class Condition: Sendable {
         private let current: Mutex<State>
 

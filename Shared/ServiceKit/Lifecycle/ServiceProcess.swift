@@ -38,7 +38,6 @@ struct ServiceProcess {
         shutdown = Shutdown(deadline: try settings.duration(.shutdownDeadline), logger: logger)
     }
 
-    /// Builds the service and runs it until shutdown.
     func run(_ build: @Sendable (ServiceContext) async throws -> ServiceAssembly) async throws -> ExitCode {
         await shutdown.watch()
         logger.info("Starting", metadata: [LogKey.version: "\(Build.version)"])

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Logging
-import PushProtocol
 import ServiceLifecycle
 
 /// Reads the log level from a file, and again every five seconds. Runs until graceful shutdown.

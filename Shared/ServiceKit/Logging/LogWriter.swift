@@ -56,7 +56,6 @@ struct LogWriter {
         }
     }
 
-    /// Writes a JSON string.
     private mutating func quoted(_ text: String) {
         raw("\"")
         escaped(text) { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }

@@ -1,4 +1,3 @@
-/// The content of `/metrics`.
 struct Exposition: Sendable {
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -68,7 +68,6 @@ final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
     /// The bounds of the timer with this label.
     static func bounds(of label: String) -> [Double] { delays.contains(label) ? delayBuckets : secondsBuckets }
 
-    /// Buckets for sizes and counts.
     static let valueBuckets: [Double] = [
         1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 100_000, 1_000_000,
     ]

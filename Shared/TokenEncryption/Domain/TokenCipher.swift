@@ -47,7 +47,6 @@ package struct TokenCipher: Sendable {
         writer = self.keys[writingKeyID]
     }
 
-    /// The ids of all keys.
     package var ids: Set<String> { Set(keys.keys) }
 
     /// Returns the text to store in the row of `device`.
@@ -56,7 +55,6 @@ package struct TokenCipher: Sendable {
         return "\(Self.version)\(writingKeyID) \(writer.seal(Self.packed(token.secret), Self.row(device, app)))"
     }
 
-    /// Returns the token of a stored text.
     package func open(_ stored: String, device: UUID, app: AppID) throws(DecryptionError) -> DeviceToken {
         guard Self.isSealed(stored) else { return DeviceToken(secret: stored) }
         let rest = stored.utf8.dropFirst(Self.version.utf8.count)
@@ -70,7 +68,6 @@ package struct TokenCipher: Sendable {
         return DeviceToken(secret: token)
     }
 
-    /// Whether a stored text is encrypted.
     package static func isSealed(_ stored: String) -> Bool { stored.utf8.starts(with: version.utf8) }
 
     /// Returns the prefix of all texts encrypted with the key `id`; without an id, of all encrypted texts.

@@ -38,7 +38,7 @@ struct SenderUnderTest: Sendable {
         routes = ProviderRoutes(gateways.byRoute, provider: .apns, clock: time.clock, logger: logger)
         for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
         watch = CredentialWatcher(
-            gateways.watchedFiles, routes: routes, provider: .apns, clock: time.clock, logger: logger)
+            { gateways.watchedFiles }, routes: routes, provider: .apns, clock: time.clock, logger: logger)
         handler = PushStageHandler(
             provider: .apns, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }
@@ -88,7 +88,7 @@ struct SenderUnderTest: Sendable {
     /// The clients of the current credentials.
     var clients: [HTTP2Client] { gateways.clients.compactMap { $0.current() } }
 
-    func stop() async { await ProviderClients(gateways.clients, provider: .apns).shutdown() }
+    func stop() async { await ProviderClients({ gateways.clients }, provider: .apns).shutdown() }
 
     private struct NoVerdict: Error {}
 }

@@ -27,7 +27,7 @@ import TestSupport
                 throw CancellationError()
             })
         try await withMetricsFactory(metrics) {
-            let clients = ProviderClients(sender.gateways.clients, provider: .apns, clock: clock)
+            let clients = ProviderClients({ sender.gateways.clients }, provider: .apns, clock: clock)
             let running = Task { try await clients.run() }
             try await body()
             ticks.continuation.finish()

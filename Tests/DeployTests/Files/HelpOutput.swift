@@ -11,7 +11,7 @@ struct HelpOutput: Sendable {
     static func of(_ product: String) async throws -> HelpOutput {
         // Its help lists commands instead of settings.
         guard product != "pushctl" else {
-            return HelpOutput(variables: ConfigurationReference([]).variables(of: product), required: [])
+            return HelpOutput(variables: [ConfigurationKey].sharedNames, required: [])
         }
         let process = try ChildProcess(product: product, ["--help"])
         guard await process.exit() == 0 else { throw HelpFailure(product: product, output: process.errors) }

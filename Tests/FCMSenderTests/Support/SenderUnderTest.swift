@@ -48,7 +48,7 @@ struct SenderUnderTest: Sendable {
             logger: logger)
         routes = ProviderRoutes(gateways.byRoute, provider: .fcm, clock: time.clock, logger: logger)
         watch = CredentialWatcher(
-            gateways.watchedFiles, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
+            { gateways.watchedFiles }, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
         handler = PushStageHandler(
             provider: .fcm, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }
@@ -106,7 +106,7 @@ struct SenderUnderTest: Sendable {
         routes.openCause(of: ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production))
     }
 
-    func stop() async { await ProviderClients(gateways.clients, provider: .fcm).shutdown() }
+    func stop() async { await ProviderClients({ gateways.clients }, provider: .fcm).shutdown() }
 
     private struct NoVerdict: Error {}
 }

@@ -1,4 +1,4 @@
-import HTTP2
+@testable import HTTP2
 import HTTP2Server
 import Logging
 import Primitives

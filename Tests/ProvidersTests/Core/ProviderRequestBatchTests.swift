@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Providers
+@testable import Providers
 import Testing
 
 struct ProviderRequestBatchTests {

@@ -64,7 +64,7 @@ func clock(_ text: String) -> LocalTime { LocalTime(text)! }
             #expect(Zone(name: name) == nil, "\(name)")
         }
         #expect(Zones.all.count > 400)
-        #expect(Zone.databaseVersion >= "2025")
+        #expect(TimeZone.timeZoneDataVersion >= "2025")
     }
 
     @Test func `day numbers equal Foundation's calendar for 400 years`() {

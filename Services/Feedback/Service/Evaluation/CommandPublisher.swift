@@ -13,24 +13,12 @@ struct CommandPublisher: Sendable {
     /// The time for which a process claims evidence.
     static let lease = Duration.seconds(30)
 
-    private let service: String
-    private let store: EvaluationStore
-    private let bus: any MessageBus
-    private let now: @Sendable () async throws -> Timestamp
-    private let logger: Logger
+    let service: String
+    let store: EvaluationStore
+    let bus: any MessageBus
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
 
-    init(
-        service: String, store: EvaluationStore, bus: any MessageBus,
-        now: @escaping @Sendable () async throws -> Timestamp, logger: Logger
-    ) {
-        self.service = service
-        self.store = store
-        self.bus = bus
-        self.now = now
-        self.logger = logger
-    }
-
-    /// Publishes the commands of all due evidence.
     func publishDue() async throws {
         while true {
             let (evidence, dead) = try await store.claim(now: try await now(), lease: Self.lease)

@@ -3,13 +3,7 @@ import Metrics
 import PushProtocol
 import Synchronization
 
-/// Feedback's own metrics:
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_feedback_evidence_total` | counter | app, provider, environment, decision | evidence by decision |
-/// | `heliograph_feedback_guard_tripped` | gauge | app, provider, environment | 1 while the guard is tripped |
-/// | `heliograph_feedback_quarantined` | gauge | app | registrations in quarantine |
+/// Feedback's own metrics.
 final class EvaluatorMetrics: Sendable {
     private let quarantined = Mutex<[AppID: Gauge]>([:])
 

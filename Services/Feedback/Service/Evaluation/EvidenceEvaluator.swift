@@ -163,7 +163,6 @@ final class TrippedGuards: Sendable {
         }
     }
 
-    /// Removes all routes except `known`, and returns the removed ones.
     func removeAll(except known: [FeedbackRoute]) -> [FeedbackRoute] {
         routes.withLock { routes in
             let removed = Set(routes.keys).subtracting(known)

@@ -5,7 +5,6 @@ import ServiceConnections
 import ServiceKit
 
 extension [DeadEvidence] {
-    /// Counts and logs each dead row.
     func countAndLog(because reason: String, logger: Logger) {
         for row in self {
             let key = "\(row.key.notification)/\(row.key.device)".lowercased()

@@ -3,7 +3,6 @@ import Messaging
 import Metrics
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// Deletes the evidence about registrations of erased users.
 struct ErasureHandler: StageHandler {
@@ -17,9 +16,6 @@ struct ErasureHandler: StageHandler {
         return event
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_feedback_erased_evidence_total` | counter | | deleted evidence of erased users |
     func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
         let erasures = batch.map(\.message).compactMap(ErasureStore.Erasure.init)
         let count = try await Outage.ofDatabase { try await store.erase(erasures) }

@@ -3,7 +3,6 @@ import FoundationEssentials
 import Messaging
 import PushProtocol
 import ServiceConnections
-import ServiceKit
 
 /// Stores statements as evidence for ``EvidenceEvaluator``. Publishes commands that need no evaluation at once.
 struct OutcomeHandler: StageHandler {

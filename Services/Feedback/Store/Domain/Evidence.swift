@@ -40,7 +40,6 @@ package struct Evidence: Hashable, Sendable {
 }
 
 extension [Evidence] {
-    /// The commands of ``commandsByDevice``.
     var commands: [DeviceCommand] { commandsByDevice.map(\.command) }
 
     /// One command for each device, with its latest ``Evidence/notRegisteredSince``.

@@ -1,6 +1,5 @@
 package import PushProtocol
 
-/// The counts of one route in one minute.
 struct RouteMinute: Hashable, Sendable {
     var minute: Timestamp
     /// Users whose first rejection of an established registration, among the minutes compared, is in this minute.
@@ -9,13 +8,6 @@ struct RouteMinute: Hashable, Sendable {
     var refused: Int
     /// Targets that the provider accepted or rejected, by the senders' counts.
     var answered: Int
-
-    init(minute: Timestamp, registrations: Int, refused: Int, answered: Int) {
-        self.minute = minute
-        self.registrations = registrations
-        self.refused = refused
-        self.answered = answered
-    }
 }
 
 /// A bad-token spike: a jump in the share of rejections on a route.

@@ -7,7 +7,6 @@ enum Evaluation: Hashable, Sendable {
     case keep
     case quarantine(QuarantineReason)
 
-    /// The reason for the quarantine.
     enum QuarantineReason: String, Sendable {
         /// The route's guard is tripped, or a sender reported a bad-token spike at the time of the rejection.
         case badTokenSpike = "storm"

@@ -182,7 +182,6 @@ package struct EvaluationStore: Sendable {
         try await database.execute("DELETE FROM feedback.erasure WHERE noted_at < \(moment.date)")
     }
 
-    /// Deletes route health reports of minutes before `moment`.
     package func deleteRouteHealth(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")
     }

@@ -2,7 +2,6 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The statements of one route's evaluation.
 extension PostgresTransaction {
     /// Locks and reads the route's guard; `nil` if another process holds the lock.
     func guardState(of route: FeedbackRoute) async throws(PostgresError) -> GuardState? {

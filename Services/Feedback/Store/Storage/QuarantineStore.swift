@@ -22,7 +22,6 @@ package struct QuarantineStore: Sendable {
         package var last: Date
     }
 
-    /// A tripped guard.
     package struct TrippedGuard: Hashable, Sendable {
         package var route: String
         package var since: Date
@@ -75,7 +74,6 @@ package struct QuarantineStore: Sendable {
         return (entries, total)
     }
 
-    /// The tripped guards.
     package func guards(app: AppID?) async throws(PostgresError) -> [TrippedGuard] {
         let rows = try await database.query(
             """
@@ -95,7 +93,6 @@ package struct QuarantineStore: Sendable {
         return guards
     }
 
-    /// One piece of evidence.
     package struct Evidence: Hashable, Sendable {
         package var observed: Date
         package var finding: String

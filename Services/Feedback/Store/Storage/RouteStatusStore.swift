@@ -7,7 +7,6 @@ package struct RouteStatusStore: Sendable {
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// A route and its answers.
     package struct RouteStatus: Hashable, Sendable {
         package var app: String
         package var provider: String
@@ -20,19 +19,6 @@ package struct RouteStatusStore: Sendable {
         package var suspectedSince: Date?
         /// Since when the route's guard is tripped; `nil` if it is not.
         package var guardTrippedSince: Date?
-
-        package init(
-            app: String, provider: String, environment: String, answered: Int, acceptedAt: Date?,
-            suspectedSince: Date?, guardTrippedSince: Date?
-        ) {
-            self.app = app
-            self.provider = provider
-            self.environment = environment
-            self.answered = answered
-            self.acceptedAt = acceptedAt
-            self.suspectedSince = suspectedSince
-            self.guardTrippedSince = guardTrippedSince
-        }
     }
 
     /// The routes with an answer in the retained time, or with a guard, in the order of their names.

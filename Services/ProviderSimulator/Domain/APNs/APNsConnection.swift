@@ -54,7 +54,6 @@ final class APNsConnection: Sendable {
     }
 }
 
-/// The rules between the provider tokens of one connection.
 struct ProviderTokenBinding: Sendable {
     /// The minimum interval between two provider tokens, in seconds.
     static let updateInterval: Int64 = 20 * 60

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import PushProtocol
 
-/// Broadcast channel requests.
 extension APNsProvider {
     /// Responds to a channel or broadcast request; `nil` for any other path.
     func respondToChannelRequest(_ request: ProviderRequest, on connection: APNsConnection) -> SimulatedResponse? {

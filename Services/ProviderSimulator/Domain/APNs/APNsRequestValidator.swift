@@ -12,11 +12,8 @@ struct APNsRequestValidator {
 
     /// Set by the push-type check; `nil` when the header is absent.
     var type: APNsPushType?
-    /// Set by the authorization check.
     var key: APNsKey?
-    /// Set by the topic check.
     var topic: APNsTopic?
-    /// Set by the body check.
     var payload: [String: JSONValue] = [:]
     /// Set by the token check, in lower case.
     var token: String?

@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// The scenario encoded in a device token: `51`, a two-digit operation, a four-digit argument, then any digits.
 ///
 /// One random token in 2,500 has this form, so scenarios need `SIMULATOR_TOKEN_SCENARIOS`.
@@ -68,7 +66,6 @@ enum APNsScenario {
 }
 
 extension ScriptedResponse {
-    /// A rejection with a documented APNs reason.
     init(apns reason: APNsReason) { self.init(reason.status, reason: reason.rawValue) }
 
     /// The response of a failing load balancer.

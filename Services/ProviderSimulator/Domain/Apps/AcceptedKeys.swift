@@ -36,7 +36,6 @@ final class AcceptedKeys: Sendable {
     }
 }
 
-/// A public signing key posted to `POST /keys`.
 struct PostedKey: Sendable {
     /// The public half of a key for APNs provider tokens.
     struct APNsSigningKey: Sendable {

@@ -8,7 +8,6 @@ struct KnownApps: Sendable {
     private(set) var apnsKeys: [String: APNsKey] = [:]
     /// By the account's e-mail address, which is the `iss` of its assertions.
     private(set) var serviceAccounts: [String: ServiceAccount] = [:]
-    /// The known FCM projects.
     private(set) var projects: Set<String> = []
 
     /// Adds a key. Several apps of a team may share one.
@@ -26,7 +25,6 @@ struct KnownApps: Sendable {
         apnsKeys[key.keyID]?.environments.formUnion(key.environments)
     }
 
-    /// All bundle topics, of keys and certificates.
     var topics: Set<String> { apnsKeys.values.reduce(into: certifiedTopics) { $0.formUnion($1.topics) } }
     /// Topics of apps in the catalog, also of those that use a certificate.
     var certifiedTopics: Set<String> = []
@@ -36,7 +34,6 @@ struct KnownApps: Sendable {
         projects.insert(account.project)
     }
 
-    /// Adds a key to a known service account.
     mutating func add(_ key: PostedKey.ServiceAccountKey, revokesOthers: Bool) throws(UnknownSigner) {
         guard serviceAccounts[key.account] != nil else { throw UnknownSigner(name: key.account) }
         if revokesOthers { serviceAccounts[key.account]?.publicKeys = [:] }

@@ -10,7 +10,6 @@ final class PinnedTokens: Sendable {
         let topic: String?
     }
 
-    /// A registration token pinned to a project.
     struct FCM: Hashable, Sendable {
         let project: String
         /// Whether the `fid` member answers `UNREGISTERED` for it (firebase-ios-sdk #16429).

@@ -1,4 +1,3 @@
-import PushProtocol
 import Synchronization
 
 /// The broadcast channels of one environment (ProviderFacts.md §A.11). Safe from any thread.

@@ -27,7 +27,6 @@ extension ConnectionFault {
         "delay_ms", "every_ms", "count", "name",
     ]
 
-    /// Reads one posted fault or a list.
     static func read(_ value: JSONValue) throws(ControlRequestError) -> [ConnectionFault] {
         guard case .array(let elements) = value else { return [try one(value, at: "")] }
         var faults: [ConnectionFault] = []

@@ -1,6 +1,5 @@
 import PushProtocol
 
-/// A listening port of a provider.
 enum ProviderPort: Hashable, Sendable, CaseIterable {
     case apns(ProviderEnvironment)
     /// FCM, and Google's token endpoint.

@@ -14,7 +14,6 @@ struct Header: Hashable, Sendable {
     }
 }
 
-/// A complete request to a provider.
 struct ProviderRequest: Sendable {
     /// Unique for the life of the simulator.
     let connection: Int
@@ -28,6 +27,5 @@ struct ProviderRequest: Sendable {
     /// Whether the client presented a certificate that the port trusts.
     var hasClientCertificate = false
 
-    /// The first value of a header.
     subscript(header: String) -> String? { headers.first { $0.name == header }?.value }
 }

@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// The simulator's response to one request: its actions on the wire and its log entry.
 struct SimulatedResponse: Sendable {
     var actions: [WireAction]

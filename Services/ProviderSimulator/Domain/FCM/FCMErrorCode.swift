@@ -26,7 +26,6 @@ enum FCMErrorCode: String, CaseIterable, Sendable {
 
 /// The error envelope of Google APIs (ProviderFacts.md §B.6).
 enum FCMErrorEnvelope {
-    /// The canonical status of an HTTP status.
     static func canonicalStatus(of status: Int) -> String {
         switch status {
         case 400: "INVALID_ARGUMENT"

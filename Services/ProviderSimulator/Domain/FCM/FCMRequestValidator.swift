@@ -73,7 +73,6 @@ struct FCMRequestValidator: Sendable {
         return (message, request["validate_only"]?.bool ?? false)
     }
 
-    /// The checks that depend on pinned tokens.
     func checkToken(_ pinnedTokens: PinnedTokens, at now: Timestamp) throws(FCMRejection) {
         guard let token else { return }
         guard DeviceToken(token, for: .fcm) != nil else {

@@ -9,7 +9,6 @@ struct FCMRules {
 
     private(set) var violations: [FCMViolation] = []
 
-    /// All violations in `message`.
     static func violations(of message: [String: JSONValue]) -> [FCMViolation] {
         var rules = FCMRules()
         rules.checkTarget(message)

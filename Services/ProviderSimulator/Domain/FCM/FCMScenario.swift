@@ -83,6 +83,5 @@ enum FCMScenario: String, CaseIterable, Sendable {
 }
 
 extension ScriptedResponse {
-    /// A rejection with an FCM error code.
     init(fcm code: FCMErrorCode) { self.init(code.status, errorCode: code.rawValue) }
 }

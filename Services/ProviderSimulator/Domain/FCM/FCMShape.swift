@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// The JSON shape of an FCM v1 field, as Google's JSON-to-protobuf mapping reads it.
 indirect enum FCMShape: Sendable {
     case string

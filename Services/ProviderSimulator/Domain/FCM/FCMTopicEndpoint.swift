@@ -41,12 +41,10 @@ struct FCMTopicEndpoint: Sendable {
         }
     }
 
-    /// Registration tokens in one batch.
     static let maximumBatch = 1000
 
     let topics: TopicSubscribers
 
-    /// Responds to an authorized request of `project`.
     func answer(_ operation: Operation, _ request: ProviderRequest, project: String) throws(FCMRejection) -> Reply {
         switch operation {
         case .batch(let adds): return try batch(request, adds: adds, project: project)

@@ -10,7 +10,6 @@ final class TopicSubscribers: Sendable {
     }
 
     private struct State {
-        /// Subscribers by project and topic.
         var subscribers: [String: Set<String>] = [:]
         /// The topics of each instance that ever subscribed, by project.
         var instances: [String: [String: Set<String>]] = [:]

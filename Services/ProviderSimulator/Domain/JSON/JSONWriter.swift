@@ -7,7 +7,6 @@ struct JSONWriter: ~Copyable {
 
     var bytes: [UInt8] { output.bytes }
 
-    /// The bytes of one object.
     static func object(_ members: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter()
         writer.object(members)

@@ -10,7 +10,6 @@ struct Phone: Sendable {
     let id: ID
     private(set) var delivered = 0
     private(set) var refused = 0
-    /// The last delivered request.
     private(set) var last: LoggedRequest?
     /// The number of the last request, delivered or rejected.
     private(set) var lastSequence = 0

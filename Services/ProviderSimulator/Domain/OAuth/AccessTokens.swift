@@ -10,7 +10,6 @@ final class AccessTokens: Sendable {
 
     private let grants = Mutex<[String: Grant]>([:])
 
-    /// Issues a new opaque token.
     func issue(project: String, lifetime: Int64, at now: Timestamp) -> String {
         let token = "ya29.sim-" + Base64URL.text(of: (0..<36).map { _ in UInt8.random(in: .min ... .max) })
         grants.withLock { grants in

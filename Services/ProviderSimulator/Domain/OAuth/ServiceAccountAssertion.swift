@@ -25,7 +25,6 @@ enum ServiceAccountAssertion {
         }
     }
 
-    /// Verifies the assertion and returns its account.
     static func verify(_ text: String, apps: KnownApps, at now: Timestamp) throws(OAuthError) -> ServiceAccount {
         guard let jwt = CompactJWT(text) else { throw OAuthError("the assertion is not a JSON Web Token") }
         guard jwt.algorithm == "RS256" else { throw OAuthError("the assertion's alg is not RS256") }

@@ -1,10 +1,8 @@
 import Foundation
 
-/// A delay, fixed or from a distribution.
 enum Latency: Hashable, Sendable {
     case fixed(Duration)
     case uniform(ClosedRange<Double>)
-    /// Given by its mean.
     case exponential(mean: Double)
     /// Log-normal, given by median and 99th percentile: a long tail, as in real networks.
     case quantiles(p50: Double, p99: Double)

@@ -1,6 +1,5 @@
 import PushProtocol
 
-/// A posted outcome with its provider and scope.
 struct OutcomeScript: Sendable {
     let provider: ProviderKind
     let scope: ScriptedOutcomeStore.Scope

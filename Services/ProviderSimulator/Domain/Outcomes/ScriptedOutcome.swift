@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// A scripted outcome of a request that passed the provider's checks: a response or a fault.
 struct ScriptedOutcome: Hashable, Sendable {
     enum Behavior: Hashable, Sendable {
@@ -23,7 +21,6 @@ struct ScriptedOutcome: Hashable, Sendable {
         case stall
     }
 
-    /// The point at which the fault happens.
     enum FaultPoint: String, Hashable, Sendable, CaseIterable {
         /// After the request was read, before any response.
         case request
@@ -70,7 +67,6 @@ struct ScriptedOutcome: Hashable, Sendable {
         self.count = count
     }
 
-    /// A fault before any response.
     init(_ transportFault: TransportFault, count: Int? = nil) {
         self.init(.transportFault(transportFault, at: .request, ScriptedResponse(200)), count: count)
     }

@@ -56,9 +56,6 @@ final class ScriptedOutcomeStore: Sendable {
     /// Removes every script and resets the seed to 0.
     func removeAll() { state.withLock { $0 = State() } }
 
-    /// The number of outcomes left.
-    var count: Int { state.withLock { $0.scripts.values.reduce(0) { $0 + $1.count } } }
-
     /// The outcome of one request; `nil` for the provider's default.
     ///
     /// - Parameter scenario: encoded in the token, played when no script names the token.

@@ -30,7 +30,6 @@ struct ScriptedResponse: Hashable, Sendable {
     var contentType: String?
     /// Between HEADERS and DATA.
     var bodyDelay: Duration = .zero
-    /// Omits `apns-id`.
     var omitsID = false
     /// The token endpoint's `expires_in`, a number or a string.
     var expiresIn: JSONValue?

@@ -1,4 +1,3 @@
-import PushProtocol
 import Synchronization
 
 /// The most recently addressed phones, with change notifications for viewers. Safe from any thread.

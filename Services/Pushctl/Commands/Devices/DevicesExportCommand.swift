@@ -52,11 +52,10 @@ extension DevicesCommand {
                 if let error = error as? ExportError { throw CommandError(error) }
                 throw error
             }
-            FileHandle.standardError.write(Data("\(exported.count) registrations\n".utf8))
+            OutputOption.remark("\(exported.count) registrations")
             guard exported.unreadable == 0 else {
-                FileHandle.standardError.write(
-                    Data("\(exported.unreadable) tokens were modified in the database and are exported as empty\n".utf8)
-                )
+                OutputOption.remark(
+                    "\(exported.unreadable) tokens were modified in the database and are exported as empty")
                 throw ExitCode(CommandStatus.findings.rawValue)
             }
         }

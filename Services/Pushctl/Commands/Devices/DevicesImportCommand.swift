@@ -149,7 +149,7 @@ extension DevicesCommand {
             let progress = ImportProgress(total: total, first: first)
             let begun = ContinuousClock.now
             var line = ProgressLine()
-            if first.line > 0 { printStatus("continuing after line \(first.line)\n") }
+            if first.line > 0 { OutputOption.remark("continuing after line \(first.line)") }
             defer { line.clear() }
             return try await work(first) { state in
                 let now = ContinuousClock.now
@@ -158,8 +158,6 @@ extension DevicesCommand {
                 )
             }
         }
-
-        private static func printStatus(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
     }
 }
 

@@ -58,7 +58,6 @@ struct SendCommand: AsyncParsableCommand {
     }
 }
 
-/// The options of `pushctl send` that name recipients.
 struct RecipientOptions: ParsableArguments {
     @Option(name: .customLong("user"), help: "A user. Repeat it for several.") var users: [String] = []
     @Option(help: "A group that the app's rule file maintains.") var group: String?
@@ -106,7 +105,6 @@ struct ContentOptions: ParsableArguments {
     }
 }
 
-/// The options of `pushctl send` about the delivery.
 struct DeliveryOptions: ParsableArguments {
     @Option(help: "A preference type of the app's rule file.") var type: String?
     @Option(help: "interactive or bulk.") var lane: String?

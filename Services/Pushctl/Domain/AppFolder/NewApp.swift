@@ -2,7 +2,6 @@ import PushProtocol
 
 /// The answers of `pushctl app new`, and the texts of the files that it writes.
 struct NewApp: Sendable {
-    /// The credential of APNs.
     struct APNs: Sendable {
         /// The iOS app's bundle id.
         var bundle: String
@@ -195,7 +194,6 @@ struct NewApp: Sendable {
             """
     }
 
-    /// A bundle id of Apple.
     nonisolated(unsafe) static let bundlePattern = /[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/
 
     /// Keeps the secret keys out of version control.

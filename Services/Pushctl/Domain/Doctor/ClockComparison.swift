@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// Compares the clock of a server with the one of this machine.
 enum ClockComparison {
     /// The census and leases tolerate this difference.

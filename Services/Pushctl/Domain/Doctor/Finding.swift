@@ -17,7 +17,6 @@ struct Finding: Hashable, Sendable {
     var severity: Severity
     /// The name of the check, such as `topology`.
     var check: String
-    /// The finding in words.
     var message: String
     /// The next step; `nil` if there is none.
     var cure: String?

@@ -1,6 +1,3 @@
-import PushProtocol
-
-/// The columns of a CSV file.
 struct CSVTable<Column: Hashable & Sendable>: Hashable, Sendable {
     /// In the order of the header; `nil` for an ignored column.
     private let columns: [Column?]

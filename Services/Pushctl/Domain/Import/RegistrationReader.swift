@@ -11,7 +11,6 @@ protocol RegistrationReader: Sendable {
     func registrations(in record: [UInt8]) throws(LineError) -> [DeviceFields]
 }
 
-/// A format of `devices import`.
 enum ImportFormat: String, CaseIterable, Sendable {
     /// The formats of `devices export`.
     case ndjson
@@ -43,9 +42,7 @@ enum ImportFormat: String, CaseIterable, Sendable {
 
 /// Values that an export lacks, and the names that it uses.
 struct ImportOptions: Hashable, Sendable {
-    /// The APNs environment of registrations without one.
     var environment: ProviderEnvironment?
-    /// The platform of registrations without one.
     var platform: DevicePlatform?
     /// The names of the columns of a CSV file.
     var columns: [DeviceField: String] = [:]

@@ -5,7 +5,6 @@ import PushProtocol
 import ServiceConnections
 import ServiceKit
 
-/// The checks of the broker.
 struct BrokerDoctor: Sendable {
     /// `nil`: the apps file could not be read.
     let catalog: AppCatalog?

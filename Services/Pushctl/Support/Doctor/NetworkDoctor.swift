@@ -4,7 +4,6 @@ import Foundation
 import Glibc
 import HTTPSFetch
 import PushProtocol
-import ServiceKit
 
 /// The checks of names and of the services' readiness.
 enum NetworkDoctor {

@@ -30,7 +30,6 @@ struct CensusInterval: Sendable {
     }
 }
 
-/// The result of counting one interval.
 struct CensusResult: Hashable, Sendable {
     struct Gap: Hashable, Sendable {
         var item: CensusItem

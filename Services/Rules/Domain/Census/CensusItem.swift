@@ -15,11 +15,9 @@ struct CensusItem: Hashable, Sendable {
     var state: CensusState?
     /// Whether rules still has to publish it: it is released or a step of a fan-out, and not confirmed.
     var isUnpublished = false
-    /// Whether its stored row is dead.
     var isDeadRow = false
 }
 
-/// The reports of the stages about one notification.
 struct CensusTrail: Hashable, Sendable {
     /// The last report of a service about a notification.
     enum Mark: Hashable, Sendable {

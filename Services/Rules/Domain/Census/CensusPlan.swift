@@ -2,11 +2,9 @@ import PushProtocol
 
 /// The intervals that the census counts, by the time of decision.
 enum CensusPlan {
-    /// The length of an interval.
     static let interval = Duration.seconds(10)
     /// The time after an interval's end until its transactions have usually ended.
     static let delay = Duration.seconds(5)
-    /// How long settled notifications count.
     static let window = Duration.seconds(3600)
     /// How long a missing notification counts.
     static let gapWindow = Duration.seconds(86_400)

@@ -1,9 +1,7 @@
 import FoundationEssentials
 import PushProtocol
-import RuleEngine
 import RuleLanguage
 
-/// One notification in a recipient's inbox.
 struct InboxItem: Sendable {
     /// The notification's id; the push has the same id.
     var id: UUID

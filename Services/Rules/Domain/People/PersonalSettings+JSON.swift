@@ -10,7 +10,6 @@ extension PersonalSettings {
         "enabled", "channels", "types", "mutes", "quiet_hours", "digest_time", "zone", "language",
     ]
 
-    /// Decodes all settings of a user.
     init(_ value: JSONValue) throws(WireError) {
         self.init()
         let members = try JSONObjectReader(value, at: "the body", prefix: "", known: Self.members)

@@ -17,7 +17,6 @@ struct PreferencesPatch: Sendable {
     static let maximumSize = 64 * 1024
     /// RFC 7396 §4.
     static let mediaType = "application/merge-patch+json"
-    /// The maximum number of mutes of a user.
     static let mostMutes = 500
     /// The maximum size of a user's stored settings, in bytes of JSON.
     static let maximumStoredSize = 32 * 1024

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import PushProtocol
-import RuleLanguage
 
 /// The body of `POST /v1/receipts`: the notifications that the caller opened or dismissed.
 ///

@@ -1,8 +1,6 @@
 package import FoundationEssentials
 package import PushProtocol
-import RuleLanguage
 
-/// A user of an app.
 package struct PersonKey: Hashable, Comparable, Sendable {
     package var app: AppID
     package var user: UserID
@@ -19,7 +17,6 @@ package struct PersonKey: Hashable, Comparable, Sendable {
     }
 }
 
-/// A stored decision.
 package struct DecisionRecord: Hashable, Sendable {
     package var notification: UUID
     /// The number of the decision on this notification, from 0. Each decision after a hold has the next number.

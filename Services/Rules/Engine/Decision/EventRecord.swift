@@ -1,6 +1,5 @@
 package import FoundationEssentials
 package import PushProtocol
-import RuleLanguage
 
 /// The stored record of an event that the rules decided.
 package struct EventRecord: Hashable, Sendable {

@@ -54,9 +54,7 @@ package struct Bucket: Sendable {
     package struct Closing: Hashable, Sendable {
         /// The items of the digest to send; empty: send none.
         package var told: [Item] = []
-        /// The latest digest of the bucket.
         package var last: DigestTime.Occurrence?
-        /// The items to remove from the bucket.
         package var gone: [Item] = []
         /// The next planned close, and the time from which it was planned.
         package var next: Timestamp?

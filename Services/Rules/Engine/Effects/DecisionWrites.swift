@@ -26,7 +26,6 @@ package struct DecisionWrites: Sendable {
     package var gathered: [Gathered] = []
     package var reports: [Report] = []
 
-    /// A held notification.
     package struct Held: Sendable {
         package var notification: UUID
         package var person: PersonKey
@@ -43,7 +42,6 @@ package struct DecisionWrites: Sendable {
         /// Whether the inbox has the notification, or never gets it.
         package var isKept = true
         package var isByQuietHours = false
-        /// Its entry, if it ends in a digest.
         package var entry: Digest.Entry?
 
         /// The decision that drops the held notification.

@@ -1,7 +1,5 @@
 package import PushProtocol
-import RuleLanguage
 
-/// A group of an app.
 package struct GroupKey: Hashable, Comparable, Sendable {
     package var app: AppID
     package var group: String

@@ -1,6 +1,5 @@
 package import PushProtocol
 import FoundationEssentials
-import RuleLanguage
 
 /// The message that corrects badges after a read.
 package enum BadgeCorrection {

@@ -19,7 +19,6 @@ package struct EventCatalog: Sendable {
     }
 }
 
-/// One event type of an app.
 package struct EventDescription: Sendable {
     package let type: String
     package let about: String?
@@ -27,7 +26,6 @@ package struct EventDescription: Sendable {
     package let users: [EventUser]
     /// The fields of the data that the rules use or the examples have, by path.
     package let fields: [EventField]
-    /// The JSON Schema of the data.
     package let dataSchema: JSONValue
     /// The data of the file's examples.
     package let examples: [JSONValue]
@@ -88,7 +86,6 @@ package struct EventDescription: Sendable {
 package struct EventUser: Sendable {
     /// The place in the rule file: `rules.chat-message`, `presence.0`.
     package let place: String
-    /// The fields that it uses.
     package let uses: [FieldUse]
     fileprivate let hasDataCondition: Bool
     /// The schema of the data that it matches; `nil` if it has no condition, or none that a schema can say.
@@ -217,7 +214,6 @@ extension JSONValue {
         }
     }
 
-    /// The types that a schema names.
     fileprivate var typeNames: [String] {
         if let alternatives = self["anyOf"]?.array { return alternatives.flatMap(\.typeNames) }
         return self["type"]?.array?.compactMap(\.string) ?? [self["type"]?.string].compactMap(\.self)

@@ -12,7 +12,6 @@ package struct Schedule: Hashable, Sendable {
     static let usualTime = LocalTime(minuteOfDay: 9 * 60)!
     package static let longest = Duration.seconds(400 * 86_400)
 
-    /// The schedule for one event.
     package struct Plan: Hashable, Sendable {
         package var due: WrittenDate
         /// The event's date or time, after which a reminder is too late. `nil` if the offset is not negative.

@@ -78,7 +78,6 @@ extension String {
 }
 
 extension Template {
-    /// Renders a group's name for one event.
     func renderGroupName(_ scope: Scope, place: String) throws(PlacedProblem) -> String {
         try render(scope, place: place, "the group", expected: "a group's name", as: \.groupName)
     }

@@ -6,7 +6,6 @@ package struct MembershipSource: Hashable, Sendable {
     package var place: String
     var when: Rule.Condition
     package var group: Template
-    /// Selects the users, as in `to`.
     package var users: Rule.Selector
     /// For objects: the path of the role.
     package var role: String?

@@ -21,7 +21,6 @@ struct Activity: Hashable, Sendable {
     var asksForToken = false
     package var channel: Template?
 
-    /// A time relative to the event.
     struct Moment: Hashable, Sendable {
         /// The path of a time; `nil`: the event's time.
         package var at: String?
@@ -70,7 +69,6 @@ extension Activity {
         ).rawValue
     }
 
-    /// All tags of its templates.
     var tags: [TemplateTag] {
         [state, attributes, relevance].compactMap(\.self).flatMap(\.tags) + (channel?.tags ?? [])
     }

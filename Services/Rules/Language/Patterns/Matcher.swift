@@ -44,7 +44,6 @@ enum Matcher: Hashable, Sendable {
         }
     }
 
-    /// Whether one scalar matches.
     private func matches(_ leaf: JSONValue) -> Bool {
         switch self {
         case .exact(let wanted): Matcher.areEqual(wanted, leaf)

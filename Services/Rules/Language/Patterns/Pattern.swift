@@ -5,9 +5,9 @@ import PushProtocol
 /// Every field of the pattern must match; other fields are ignored. An array matches if one of its elements matches.
 package struct Pattern: Hashable, Sendable {
     /// All of these must match.
-    var fields: [Field]
+    var fields: [Field] = []
     /// `$or`: one of these must match on the same object, unless the list is empty.
-    var alternatives: [Pattern]
+    var alternatives: [Pattern] = []
 
     struct Field: Hashable, Sendable {
         var name: String
@@ -19,11 +19,6 @@ package struct Pattern: Hashable, Sendable {
         case object(Pattern)
         /// The field, or one element of its list, matches one of these.
         case leaf([Matcher])
-    }
-
-    init(fields: [Field] = [], alternatives: [Pattern] = []) {
-        self.fields = fields
-        self.alternatives = alternatives
     }
 
     func matches(_ value: JSONValue) -> Bool {

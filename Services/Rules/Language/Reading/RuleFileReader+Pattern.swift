@@ -16,7 +16,6 @@ extension RuleFileReader {
         case numeric, exists, cidr
     }
 
-    /// The names of all operators.
     static let operators = TextOperator.allCases.map(\.rawValue) + ValueOperator.allCases.map(\.rawValue)
 
     /// Reads a pattern in the syntax of Amazon EventBridge: nested keys that end in lists of accepted values.

@@ -177,7 +177,6 @@ extension RuleFileReader {
         return address
     }
 
-    /// The recipients of a rule.
     private struct Address {
         var users: [Rule.Selector] = []
         var groups: [Rule.GroupSelector] = []

@@ -1,4 +1,3 @@
-import PushProtocol
 import Yams
 
 extension RuleFileReader {

@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// The language and time zone of a rendered text.
 package struct Localization: Hashable, Sendable {
     /// Determines date formats: the user's language, or the rule file's.

@@ -33,7 +33,6 @@ package struct NotificationDraft: Hashable, Sendable {
     /// Whether it has an audience or a broadcast, whose users rules do not know. One message goes to all of them.
     package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil }
 
-    /// Whether there are recipients.
     var hasRecipients: Bool { !recipients.isEmpty || !groupReferences.isEmpty || hasUnknownRecipients }
 
     /// Further values from the event that apply until the push.
@@ -46,7 +45,6 @@ package struct NotificationDraft: Hashable, Sendable {
         package var dedupe: String?
     }
 
-    /// Returns the notification id of a recipient.
     package func notificationID(of user: UserID) -> UUID {
         DerivedID.notification(
             source: source, event: rendered.correlation, rule: "\(rendered.app)/\(rendered.rule)", recipient: user)

@@ -45,7 +45,6 @@ extension Rule {
         /// The action for a notification over a cap.
         package enum Overflow: String, Hashable, Sendable, CaseIterable { case inbox, hold, digest }
 
-        /// The action in quiet hours.
         package enum QuietHours: String, Hashable, Sendable, CaseIterable {
             /// Holds it until quiet hours end.
             case hold
@@ -79,7 +78,6 @@ extension Rule {
 
 /// A type of notification that users can switch on or off.
 package struct PreferenceType: Hashable, Sendable {
-    /// The description for users.
     package var about = ""
     /// The default for users without a choice.
     package var isOn = true

@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// Renders one rule's text about one event in each recipient's language and time zone.
 package struct RecipientLocalizer: Hashable, Sendable {
     private let rule: Rule

@@ -2,7 +2,6 @@
 ///
 /// Permanent: the event is dead-lettered with the path, and none of its notifications is sent.
 package struct RenderError: Error, Hashable, Sendable {
-    /// The rule's name.
     package var rule: String
     /// The path in the rule: `say.body`, `to.users`.
     package var place: String
@@ -25,13 +24,6 @@ package struct RenderError: Error, Hashable, Sendable {
         case unsuitable(path: String, expected: String)
         /// The data of a direct notification is refused at the path.
         case refused(path: String, problem: String)
-
-        /// The dotted path in the event's data.
-        package var path: String {
-            switch self {
-            case .missing(let path), .null(let path), .unsuitable(let path, _), .refused(let path, _): path
-            }
-        }
     }
 }
 

@@ -15,11 +15,9 @@ package struct Rule: Hashable, Sendable {
     package var how: DeliveryOptions
     package var policy = Policy()
 
-    /// The events that a rule matches.
     package struct Condition: Hashable, Sendable {
         /// CloudEvents types, at least one.
         package var events: [String]
-        /// A pattern for the event's data.
         package var data: Pattern?
         /// A pattern for the attributes `source` and `subject`.
         var attributes: Pattern?
@@ -62,7 +60,6 @@ package struct Rule: Hashable, Sendable {
         }
     }
 
-    /// The delivery settings of a rule.
     package struct DeliveryOptions: Hashable, Sendable {
         /// The content that is sent to the provider. The inbox always has the full content.
         enum Privacy: String, Hashable, Sendable, CaseIterable {

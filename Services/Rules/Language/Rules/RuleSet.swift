@@ -42,7 +42,6 @@ package struct RuleSet: Sendable {
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
 
-    /// Returns the rules that match an event.
     package func rules(for event: DomainEvent) -> [Rule] { candidates(for: event).filter { $0.when.holds(event) } }
 
     /// Returns the rules whose patterns must be evaluated for an event.
@@ -56,7 +55,6 @@ package struct RuleSet: Sendable {
     /// Returns the rule with this name; `nil` if the file no longer has it. Built-in rules have a name too.
     package func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } ?? directRules[name] }
 
-    /// Returns the signals of an event.
     package func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {
         guard !signals.isEmpty || !memberships.isEmpty else { return [] }
         let scope = Scope(event: event)

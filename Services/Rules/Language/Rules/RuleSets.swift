@@ -2,7 +2,6 @@ package import PushProtocol
 
 /// The rule sets in force, one for each app.
 package struct RuleSets: Sendable {
-    /// The rule sets of rule files.
     package let ruleSets: [AppID: RuleSet]
     private let isConfigured: @Sendable (AppID) -> Bool
 
@@ -41,7 +40,6 @@ package struct RuleSets: Sendable {
         return (rule, set)
     }
 
-    /// The result for one event.
     package enum Evaluation: Sendable {
         /// The event's drafts and signals. Without a matching rule or a recipient, there are no drafts.
         case notify([NotificationDraft], signals: [Signal], by: RuleSet)

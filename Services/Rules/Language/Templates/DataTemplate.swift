@@ -68,7 +68,6 @@ package indirect enum DataTemplate: Hashable, Sendable {
         return value
     }
 
-    /// All tags of the template.
     var tags: [TemplateTag] {
         switch self {
         case .constant: []
@@ -81,7 +80,6 @@ package indirect enum DataTemplate: Hashable, Sendable {
     }
 }
 
-/// A problem and its place in the rule.
 package struct PlacedProblem: Error {
     package var place: String
     package var problem: RenderError.Problem

@@ -106,7 +106,6 @@ enum PluralRules: Hashable, Sendable {
         }
     }
 
-    /// Returns the category of a number.
     func category(_ n: PluralOperands) -> PluralCategory {
         switch self {
         case .none: .other

@@ -1,5 +1,3 @@
-import PushProtocol
-
 /// A text with variables, in Mustache.
 ///
 /// Values are not HTML-escaped, because a phone shows the result. Braces inside a value are not parsed.

@@ -1,4 +1,3 @@
-/// A part of a parsed template.
 enum TemplatePart: Hashable, Sendable {
     case text(String)
     case variable(TemplateTag)
@@ -13,7 +12,6 @@ enum TemplatePart: Hashable, Sendable {
 struct TemplateParser {
     /// All tags, in the order of the text.
     private(set) var tags: [TemplateTag] = []
-    /// The parts of the template.
     private(set) var parts: [TemplatePart] = []
     private var open: [Open] = []
     private var rest: Substring

@@ -21,12 +21,6 @@ struct TemplateTag: Hashable, Sendable {
 /// The reason why a text is not a valid template.
 struct TemplateError: Error, Hashable {
     var problem: String
-
-    init(
-        problem: String
-    ) {
-        self.problem = problem
-    }
 }
 
 extension TemplateTag {
@@ -62,7 +56,6 @@ extension TemplateTag {
         }
     }
 
-    /// The path with its filters, as written.
     var written: String {
         filters.map { "\($0.name)(" }.joined() + path + String(repeating: ")", count: filters.count)
     }

@@ -29,9 +29,6 @@ package struct Zone: Hashable, Sendable {
         self.timeZone = timeZone
     }
 
-    /// The release of the tz database in use, such as `2025b`.
-    static var databaseVersion: String { TimeZone.timeZoneDataVersion }
-
     /// Seconds east of UTC.
     package func offset(at moment: Timestamp) -> Int { offset(atSecond: Int(moment.seconds)) }
 

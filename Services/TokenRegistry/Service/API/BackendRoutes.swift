@@ -7,16 +7,9 @@ import ServiceKit
 /// Endpoints by which a backend registers devices of its users, with an API key for `devices:register`. The query names
 /// the app and the user.
 struct BackendRoutes: Sendable {
-    private let devices: DeviceRegistrar
-    private let keys: APIKeyAuthenticator
-    private let apps: ActiveApps?
-
-    /// - Parameter apps: the apps in service; `nil`: any.
-    init(devices: DeviceRegistrar, keys: APIKeyAuthenticator, apps: ActiveApps?) {
-        self.devices = devices
-        self.keys = keys
-        self.apps = apps
-    }
+    let devices: DeviceRegistrar
+    let keys: APIKeyAuthenticator
+    let apps: ActiveApps?
 
     func add(to router: Router<BasicRequestContext>) {
         router.post("v1/operator/devices") { request, context in

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Postgres
-import PushProtocol
 import RegistryStore
 
 /// Batches registration requests of many clients into few transactions. Requests that arrive during a transaction share

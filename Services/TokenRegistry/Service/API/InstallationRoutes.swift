@@ -9,15 +9,9 @@ import RegistryStore
 /// The bearer token names the user and the app, so that callers reach their own registrations only. A `PUT` of another
 /// user's installation takes it over, as any registration does.
 struct InstallationRoutes: Sendable {
-    private let store: RegistrationStore
-    private let gate: BearerAuthenticator
-    private let changes: RateLimiter<Caller>
-
-    init(store: RegistrationStore, gate: BearerAuthenticator, changes: RateLimiter<Caller>) {
-        self.store = store
-        self.gate = gate
-        self.changes = changes
-    }
+    let store: RegistrationStore
+    let gate: BearerAuthenticator
+    let changes: RateLimiter<Caller>
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/installations") { request, context in

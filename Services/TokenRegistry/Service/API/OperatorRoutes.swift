@@ -7,15 +7,9 @@ import RegistryStore
 /// The operator API, authorised by API keys: reads, deactivates and erases devices, and counts registrations. Tokens
 /// are masked.
 struct OperatorRoutes: Sendable {
-    private let store: RegistrationStore
-    private let keys: APIKeyAuthenticator
-    private let registrationCounts: RegistrationCounts
-
-    init(store: RegistrationStore, keys: APIKeyAuthenticator, registrationCounts: RegistrationCounts) {
-        self.store = store
-        self.keys = keys
-        self.registrationCounts = registrationCounts
-    }
+    let store: RegistrationStore
+    let keys: APIKeyAuthenticator
+    let registrationCounts: RegistrationCounts
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/operator/devices") { request, context in

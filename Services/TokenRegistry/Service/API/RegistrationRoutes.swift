@@ -11,15 +11,9 @@ import RegistryStore
 /// `X-Client-Id`, a new token replaces the installation's earlier one. With a `type` in the body, the user also joins
 /// or leaves that topic.
 struct RegistrationRoutes: Sendable {
-    private let devices: DeviceRegistrar
-    private let gate: BearerAuthenticator
-    private let changes: RateLimiter<Caller>
-
-    init(devices: DeviceRegistrar, gate: BearerAuthenticator, changes: RateLimiter<Caller>) {
-        self.devices = devices
-        self.gate = gate
-        self.changes = changes
-    }
+    let devices: DeviceRegistrar
+    let gate: BearerAuthenticator
+    let changes: RateLimiter<Caller>
 
     func add(to router: Router<BasicRequestContext>) {
         let group = router.group("api/notifications/push")
@@ -63,7 +57,6 @@ extension Request {
         return id
     }
 
-    /// The body of a registration.
     func registration() async throws(APIError) -> RegistrationBody {
         let bytes = try await json(upTo: RegistrationBody.maximumSize)
         do {

@@ -2,38 +2,32 @@ import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PushProtocol
 import RegistryStore
 import ServiceKit
 
 /// The HTTP API, documented in `openapi.yaml`.
-enum RegistryAPI {
-    /// - Parameters:
-    ///   - operators: the store of the operator API. It has its own pool, so that operators cannot block devices and
-    ///     stages. `nil`: `store`.
-    ///   - changes: limits how many registrations a user begins and ends.
-    ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
-    ///   - isWebOrigin: whether an app lists this origin of web clients.
-    static func router(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
-        keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: ActiveApps? = nil,
-        isWebOrigin: @escaping @Sendable (String) -> Bool = { _ in false }
-    ) -> Router<BasicRequestContext> {
-        let router = routes(
-            store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps,
-            isWebOrigin: isWebOrigin)
+struct RegistryAPI: Sendable {
+    let store: RegistrationStore
+    /// The store of the operator API. It has its own pool, so that operators cannot block devices and stages. `nil`:
+    /// `store`.
+    var operators: RegistrationStore?
+    let gate: BearerAuthenticator
+    let keys: APIKeyAuthenticator
+    /// Limits how many registrations a user begins and ends.
+    var changes = RateLimiter<Caller>("changes", perMinute: 0)
+    /// The configured apps, for which a backend may register devices; `nil`: any.
+    var apps: ActiveApps?
+    /// Whether an app lists this origin of web clients.
+    var isWebOrigin: @Sendable (String) -> Bool = { _ in false }
+
+    var router: Router<BasicRequestContext> {
+        let router = routes
         router.addMethodNotAllowedRoutes()
         return router
     }
 
     /// The documented routes, without the 405 routes for other methods.
-    static func routes(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
-        keys: APIKeyAuthenticator,
-        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: ActiveApps? = nil,
-        isWebOrigin: @escaping @Sendable (String) -> Bool = { _ in false }
-    ) -> Router<BasicRequestContext> {
+    var routes: Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)
         let operators = operators ?? store
         let router = Router(context: BasicRequestContext.self)

@@ -5,13 +5,8 @@ import RegistryStore
 
 /// `/v1/topics`: the topics that the caller subscribes to. Muted topics are preferences, which rules serves.
 struct TopicRoutes: Sendable {
-    private let store: MembershipStore
-    private let gate: BearerAuthenticator
-
-    init(store: MembershipStore, gate: BearerAuthenticator) {
-        self.store = store
-        self.gate = gate
-    }
+    let store: MembershipStore
+    let gate: BearerAuthenticator
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/topics") { request, context in

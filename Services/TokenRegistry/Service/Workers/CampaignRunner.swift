@@ -301,11 +301,6 @@ struct CampaignRunner: Service {
         }
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_registry_campaign_devices_total` | counter | app | devices in published pushes of campaigns |
-    /// | `heliograph_registry_campaign_pushes_total` | counter | app | published pushes of campaigns |
-    /// | `heliograph_registry_campaign_without_total` | counter | app | users of an audience without a device |
     private func count(_ step: CampaignSteps.Step, of cursor: CampaignCursor) {
         let dimensions = [("app", cursor.app.rawValue)]
         for (name, count) in [

@@ -7,10 +7,6 @@ import ServiceLifecycle
 import Synchronization
 
 /// Caches the cohorts whose FIDs are not used. Rereads them every 5 seconds.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_registry_fid_halts` | gauge | app | versions of the app whose FIDs are not used |
 final class FIDHalts: Service {
     static let pace = Duration.seconds(5)
 

@@ -8,15 +8,9 @@ import ServiceLifecycle
 /// Deletes ended memberships, campaigns and imports after their retention (``RetentionTerms``), in small steps. Any
 /// number of processes may run it; steps exclude each other. Runs until graceful shutdown.
 struct HistorySweeper: Service {
-    private let store: HistoryStore
-    private let now: @Sendable () async throws -> Timestamp
-    private let logger: Logger
-
-    init(store: HistoryStore, now: @escaping @Sendable () async throws -> Timestamp, logger: Logger) {
-        self.store = store
-        self.now = now
-        self.logger = logger
-    }
+    let store: HistoryStore
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
 
     func run() async throws {
         await PeriodicTask(
@@ -47,9 +41,6 @@ struct HistorySweeper: Service {
     }
 }
 
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_registry_deleted_rows_total` | counter | table | rows that were deleted because they were old |
 enum DeletedRows {
     static func tell(_ count: Int, of table: String) {
         guard count > 0 else { return }

@@ -15,7 +15,6 @@ import ServiceLifecycle
 /// An event without a bound queue is dropped. A consumer gets the events published after it has bound a queue.
 /// The upstream of an app that asks for reports also gets a report of each dead device.
 struct OutboxRelay: Service {
-    /// Time between two looks at the outbox.
     static let pace = Duration.milliseconds(500)
     /// Rounds between two measurements of the oldest event's age.
     private static let roundsBetweenFigures = 20
@@ -23,23 +22,12 @@ struct OutboxRelay: Service {
     /// (`PostgresConfiguration`).
     static let patience = Duration.seconds(5)
 
-    private let service: String
-    private let store: OutboxStore
-    private let bus: any MessageBus
+    let service: String
+    let store: OutboxStore
+    let bus: any MessageBus
     /// Whether an app's upstream asks for reports of dead devices.
-    private let isReported: @Sendable (AppID) -> Bool
-    private let logger: Logger
-
-    init(
-        service: String, store: OutboxStore, bus: any MessageBus,
-        isReported: @escaping @Sendable (AppID) -> Bool = { _ in false }, logger: Logger
-    ) {
-        self.service = service
-        self.store = store
-        self.bus = bus
-        self.isReported = isReported
-        self.logger = logger
-    }
+    var isReported: @Sendable (AppID) -> Bool = { _ in false }
+    let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -158,10 +146,6 @@ struct OutboxRelay: Service {
         let description = "no confirm within \(OutboxRelay.patience)"
     }
 
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_registry_events_waiting_seconds` | gauge | | age of the oldest unpublished device event |
-    /// | `heliograph_registry_events_total` | counter | event, heard | published device events; `heard` is `no` if no queue was bound |
     private func count(_ event: DeviceEvent, isQueueBound: Bool) {
         Counter(
             label: "heliograph_registry_events_total",

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import PushProtocol
 import RegistryStore
 
 /// Counts registrations on request and caches the result, since counting reads the whole table.

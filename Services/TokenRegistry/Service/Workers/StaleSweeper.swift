@@ -8,20 +8,13 @@ import ServiceLifecycle
 /// old ended ones (``RetentionTerms``), in small steps. A walk through a hundred million rows takes a little more than
 /// a day. Any number of processes may run it; steps exclude each other. Runs until graceful shutdown.
 struct StaleSweeper: Service {
-    /// Time between two steps.
     static let pace = Duration.seconds(1)
     /// Time between two walks.
     static let rest = Duration.seconds(3600)
 
-    private let store: SweepStore
-    private let now: @Sendable () async throws -> Timestamp
-    private let logger: Logger
-
-    init(store: SweepStore, now: @escaping @Sendable () async throws -> Timestamp, logger: Logger) {
-        self.store = store
-        self.now = now
-        self.logger = logger
-    }
+    let store: SweepStore
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
 
     func run() async throws {
         await PeriodicTask(

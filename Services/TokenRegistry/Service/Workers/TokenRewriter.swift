@@ -10,11 +10,6 @@ import TokenEncryption
 /// Rereads the key file, and rewrites stored tokens that do not use its first key (``TokenRewriteStore``). Slows down
 /// while interactive notifications arrive, as campaigns do. Any number of processes may run it. Runs until graceful
 /// shutdown.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_registry_tokens` | gauge | key | stored tokens by key id (`plain`: in clear) after the last walk through the table |
-/// | `heliograph_registry_tokens_rewritten_total` | counter | | tokens that this process rewrote with the first key of the file |
 final class TokenRewriter: Service {
     /// Time between two reads of the key file.
     static let pace = Duration.seconds(5)

@@ -23,7 +23,6 @@ package struct Campaign: Hashable, Sendable {
     }
 }
 
-/// A page of an audience.
 package struct CampaignPage: Hashable, Sendable {
     var members: [Member]
     /// The last user read, whether of the audience or not; `nil`: the page is the last.
@@ -38,7 +37,6 @@ package struct CampaignPage: Hashable, Sendable {
     }
 }
 
-/// The messages of one step of a campaign.
 package struct CampaignStep: Hashable, Sendable {
     package let plan: PushPlan
     package let next: CampaignCursor

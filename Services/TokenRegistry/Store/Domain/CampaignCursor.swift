@@ -10,7 +10,6 @@ package struct CampaignCursor: WireMessage, Codable, Hashable {
     package var trace: Trace
     package var app: AppID
     package var campaign: UUID
-    /// The range's number.
     var range: Int
     /// The copy's number, from 1. Until the first step, each delivery of the notification creates a copy. `nil` if an
     /// earlier release sent it.
@@ -55,9 +54,7 @@ package struct CampaignTally: Codable, Hashable, Sendable {
     package var users: Int64 = 0
     /// Devices in published pushes.
     package var devices: Int64 = 0
-    /// Published pushes.
     package var pushes: Int64 = 0
-    /// Users without a device.
     package var without: Int64 = 0
     /// Rows read, whether of the audience or not: registrations, or members of a group or list. The unit of the
     /// campaign's estimate.

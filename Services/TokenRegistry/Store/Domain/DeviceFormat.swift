@@ -1,4 +1,3 @@
-/// The formats of a device file.
 package enum DeviceFormat: String, CaseIterable, Sendable {
     /// One JSON object per line.
     case ndjson

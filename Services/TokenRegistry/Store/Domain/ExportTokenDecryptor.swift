@@ -22,7 +22,6 @@ struct ExportTokenDecryptor: Sendable {
         self.marker = marker
     }
 
-    /// Decrypts the tokens in complete lines.
     mutating func decryptTokens(in lines: [UInt8]) throws -> [UInt8] {
         let mark = Array(marker.utf8)
         var (result, rest): ([UInt8], ArraySlice<UInt8>) = ([], lines[...])

@@ -1,5 +1,4 @@
 package import FoundationEssentials
-import PushProtocol
 
 /// Lines of a file, imported in one transaction.
 package struct ImportBatch: Sendable {
@@ -41,7 +40,6 @@ package struct ImportBatch: Sendable {
     }
 }
 
-/// The progress of an import.
 package struct ImportState: Hashable, Sendable {
     package var startedAt: Date
     /// Lines processed, including the header of a CSV file.

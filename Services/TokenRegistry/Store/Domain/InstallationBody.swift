@@ -66,7 +66,6 @@ package struct InstallationBody: Hashable, Sendable {
         return nil
     }
 
-    /// The registration requests of this body.
     package func claims(of user: AppUser, on installation: InstallationID) -> [RegistrationRequest] {
         registrations.map { entry in
             var claim = RegistrationRequest(

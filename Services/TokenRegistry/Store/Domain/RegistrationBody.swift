@@ -16,31 +16,23 @@ package struct RegistrationBody: Hashable, Sendable {
     /// Decodes and validates a body. Errors name the member and never quote a token.
     package init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        guard case .object = value else { throw .invalid(path: "the body", problem: "expected an object") }
-        provider = try Self.provider(platform: try Self.text("platform", in: value))
-        environment = try Self.environment(try Self.text("environment", in: value))
-        guard let token = DeviceToken(try Self.text("token", in: value), for: provider) else {
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: nil)
+        provider = try Self.provider(platform: try members.text("platform"))
+        environment = try Self.environment(try members.text("environment"))
+        guard let token = DeviceToken(try members.text("token"), for: provider) else {
             throw .invalid(path: "token", problem: Self.expectedFormat(of: provider))
         }
         self.token = token
-        topic = try Self.topic(in: value)
+        topic = try Self.topic(members["type"])
     }
 
-    private static func topic(in body: JSONValue) throws(WireError) -> GroupName? {
-        guard let value = body["type"], value != .null else { return nil }
+    private static func topic(_ value: JSONValue?) throws(WireError) -> GroupName? {
+        guard let value else { return nil }
         guard let topic = value.string.flatMap({ GroupName(rawValue: $0) }) else {
             throw .invalid(
                 path: "type", problem: "expected the name of a topic, 1–128 visible ASCII characters, or no type")
         }
         return topic
-    }
-
-    private static func text(_ name: String, in body: JSONValue) throws(WireError) -> String {
-        switch body[name] {
-        case nil, .null: throw .missing(path: name)
-        case .string(let text): return text
-        default: throw .invalid(path: name, problem: "expected a string")
-        }
     }
 
     private static func provider(platform: String) throws(WireError) -> Provider {

@@ -79,7 +79,6 @@ extension RegistrationRequest {
 
 /// Assigns requests to waves, from 0. In a wave, each token, user and installation occurs once.
 struct WaveNumbers: Sendable {
-    /// The latest wave of each key.
     private var latest: [UniqueKey: Int] = [:]
 
     private enum UniqueKey: Hashable {

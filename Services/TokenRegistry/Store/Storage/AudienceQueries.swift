@@ -29,7 +29,6 @@ enum AudienceQueries {
         """
     }
 
-    /// Queries the next members of a group.
     static func members(of group: UserGroup, in app: AppID, span: Span, limit: Int) -> SQL {
         """
         SELECT m.user_id FROM registry.membership m

@@ -4,7 +4,6 @@ package import PushProtocol
 
 /// Reads and controls campaigns, for operators.
 extension CampaignStore {
-    /// A campaign and its progress.
     package struct CampaignSummary: Hashable, Sendable {
         package var id: UUID
         package var app: String
@@ -23,7 +22,6 @@ extension CampaignStore {
         package var users: Int64
         package var devices: Int64
         package var pushes: Int64
-        /// Users without a device.
         package var without: Int64
         package var ranges: Int
         package var rangesDone: Int

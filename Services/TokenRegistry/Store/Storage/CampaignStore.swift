@@ -17,7 +17,6 @@ package struct CampaignStore: Sendable {
         self.tokens = tokens
     }
 
-    /// The result of claiming a cursor.
     package enum CursorClaim: Hashable, Sendable {
         /// This process may make the step. The range ends at `upper`.
         case granted(upper: String?)

@@ -4,7 +4,6 @@ package import PushProtocol
 
 /// Lists and ends the halts of FIDs by app version, for operators.
 extension FIDStore {
-    /// A halt with its times.
     package struct HaltSummary: Hashable, Sendable {
         package var app: String
         /// Empty for registrations without a version.

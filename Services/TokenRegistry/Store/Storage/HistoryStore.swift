@@ -23,7 +23,6 @@ package struct HistoryStore: Sendable {
         self.step = step
     }
 
-    /// The result of a step.
     package enum Progress: Hashable, Sendable {
         /// Another process runs a step.
         case elsewhere

@@ -6,7 +6,6 @@ import PushProtocol
 /// Imports registrations with the statements of ``RegistrationStore``, a batch at a time through a staging table.
 package struct ImportStore: Sendable {
     private let database: PostgresPool
-    /// Encrypts tokens.
     private let cipher: TokenCipher
     private let devicesPerUser: Int
     /// Whether each new registration is announced, like one from a device.
@@ -94,7 +93,6 @@ package struct ImportStore: Sendable {
         }
     }
 
-    /// Marks the file as imported.
     package func finish(_ file: [UInt8], _ state: ImportState) async throws {
         try await database.transaction { transaction in
             try await saveProgress(state, of: file, after: state, isFinished: true, in: transaction)

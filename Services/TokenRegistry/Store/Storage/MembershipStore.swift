@@ -13,7 +13,6 @@ package struct MembershipStore: Sendable {
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// A membership change in one app.
     package struct Change: Hashable, Sendable {
         package var app: AppID
         package var change: MembershipChange

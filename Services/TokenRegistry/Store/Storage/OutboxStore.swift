@@ -14,7 +14,6 @@ package struct OutboxStore: Sendable {
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// The result of publishing a batch.
     package struct Published: Sendable {
         /// Rows that the broker has confirmed.
         package var numbers: [Int64]
@@ -44,7 +43,6 @@ package struct OutboxStore: Sendable {
         }
     }
 
-    /// The result of a drain.
     package struct Drained: Sendable {
         /// Rows read.
         package var lent: Int

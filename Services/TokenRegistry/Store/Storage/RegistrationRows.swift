@@ -124,9 +124,6 @@ package enum HistoryEntry: Hashable, Sendable {
     }
 }
 
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
 enum UnreadableRegistrations {
     /// Returns the registration that `read` decodes. If `read` throws, counts an unreadable registration of the app and
     /// returns `nil`. So one row does not fail the other users of a batch.

@@ -62,7 +62,6 @@ extension RegistrationStore {
         }
     }
 
-    /// Reads a user's registrations on an installation.
     package func registrations(
         on installation: Installation, of user: UserID
     ) async throws(PostgresError) -> [RegistrationRecord] {

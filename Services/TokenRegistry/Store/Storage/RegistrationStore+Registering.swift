@@ -24,7 +24,6 @@ extension RegistrationStore {
         return registered
     }
 
-    /// The result of registering.
     package struct Registered: Hashable, Sendable {
         /// The stored registrations, including repeats.
         package var taken: Set<UUID> = []
@@ -214,7 +213,6 @@ extension RegistrationStore {
     }
 }
 
-/// A row that stored a request.
 private struct Taken {
     let device: UUID
     let user: AppUser

@@ -24,7 +24,6 @@ package struct SweepStore: Sendable {
         self.step = step
     }
 
-    /// The result of a step.
     package enum Progress: Hashable, Sendable {
         /// Another process runs a step.
         case elsewhere

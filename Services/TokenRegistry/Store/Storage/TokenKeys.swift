@@ -10,10 +10,6 @@ import Synchronization
 /// unknown key rereads it at once, at most once a second.
 ///
 /// If the file is missing or invalid, the earlier keys stay in use. Each fault is logged once as a warning.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_registry_unreadable_tokens_total` | counter | app, reason | reads of a token that cannot be decrypted: `key-unknown`, `not-authentic` or `malformed` |
 package final class TokenKeys: Sendable {
     /// Stores tokens in clear.
     package static let none = TokenKeys()
@@ -63,7 +59,6 @@ package final class TokenKeys: Sendable {
         state = Mutex(State(cipher: .none, contents: []))
     }
 
-    /// Whether a key file is configured.
     package var isConfigured: Bool { path != nil }
 
     /// The keys that were read last.

@@ -24,7 +24,6 @@ package struct TokenRewriteStore: Sendable {
         self.step = step
     }
 
-    /// The result of a step.
     package enum Progress: Hashable, Sendable {
         /// Another process runs a step.
         case elsewhere
@@ -141,7 +140,6 @@ package struct TokenRewriteStore: Sendable {
     }
 }
 
-/// The stored state of a walk.
 private struct Walk {
     var key: String?
     var position = SweepStore.first
