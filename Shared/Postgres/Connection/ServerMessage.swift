@@ -55,7 +55,7 @@ struct ServerMessage {
         case .script(let text):
             let line = position.map { Self.line(of: $0, in: text) }
             return primary + (line.map { " (line \($0))" } ?? "")
-        case .prepare, .prepared, .copy:
+        case .statement, .prepare, .prepared, .copy:
             let locations = [("table", table), ("column", column), ("constraint", constraint), ("row", row)]
                 .compactMap { name, location in location.map { "\(name) \($0)" } }
             let message = sqlState.hasPrefix("22") ? "the server rejected a value" : primary
