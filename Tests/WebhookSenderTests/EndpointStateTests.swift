@@ -1,6 +1,7 @@
 import Foundation
 import Messaging
 import PushProtocol
+import TestSupport
 import Testing
 
 @testable import WebhookSender

@@ -86,7 +86,7 @@ extension BusRole {
     fileprivate var messagesPerProcess: Int {
         switch self {
         case .apnsSender, .fcmSender: 5000
-        case .rules, .tokenRegistry, .feedback, .topology, .eventsAPI, .deadLetters, .upstream: 1000
+        case .rules, .tokenRegistry, .feedback, .topology, .eventsAPI, .webhookSender, .deadLetters, .upstream: 1000
         }
     }
 }

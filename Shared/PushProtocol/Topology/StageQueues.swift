@@ -9,6 +9,7 @@ extension WorkQueue {
         case .senderPushes(.apns, _, _): .apnsSender
         case .senderPushes(.fcm, _, _): .fcmSender
         case .feedbackOutcomes, .feedbackErasures: .feedback
+        case .webhookReports: .webhookSender
         }
     }
 
@@ -19,12 +20,12 @@ extension WorkQueue {
             lane == .interactive ? .interactive : .bulk
         case .rulesEvents, .rulesAppEvents: .interactive
         case .registryDevices, .registryAppDevices, .registryCampaigns, .rulesOutcomes, .rulesErasures, .rulesCensus,
-            .feedbackOutcomes, .feedbackErasures:
+            .feedbackOutcomes, .feedbackErasures, .webhookReports:
             .background
         }
     }
 
-    /// A regular expression of the names of the work queues of `stage`, for any apps; with `urgency`, only of those.
+    /// A regular expression of the names of the work queues of `stage`, for any apps, without webhooks; with `urgency`, only of those.
     /// `nil` if there are none. It has both anchors.
     package static func pattern(of stage: BusRole, urgency: QueueUrgency? = nil) -> String? {
         // A name that is no part of another queue's name.

@@ -32,9 +32,10 @@ struct SenderUnderTest: Sendable {
                 "APNS_URL": url, "APNS_SANDBOX_URL": sandbox ?? url, "PROVIDER_CA_FILE": authorityFile,
                 "APNS_CONNECTIONS": String(connections),
             ])
-        gateways = try await APNsGateways(
+        let gateways = try await APNsGateways(
             apps: catalog, settings: try APNsSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, logger: logger)
+        self.gateways = gateways
         routes = ProviderRoutes(gateways.byRoute, provider: .apns, clock: time.clock, logger: logger)
         for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
         watch = CredentialWatcher(

@@ -42,10 +42,11 @@ struct SenderUnderTest: Sendable {
         ]
         let settings = try Settings.load(
             keys: FCMSettings.keys, environment: defaults.merging(environment) { $1 })
-        gateways = try await FCMGateways(
+        let gateways = try await FCMGateways(
             apps: try AppCatalog.load(path: folder.catalogFile), settings: try FCMSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, deadline: deadline,
             logger: logger)
+        self.gateways = gateways
         routes = ProviderRoutes(gateways.byRoute, provider: .fcm, clock: time.clock, logger: logger)
         watch = CredentialWatcher(
             { gateways.watchedFiles }, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
