@@ -7,7 +7,6 @@ alerts that cannot be caused here. The rules are those of deploy/monitoring with
 import pathlib
 import re
 import subprocess
-import threading
 import time
 import uuid
 
@@ -80,35 +79,6 @@ def test_a_stopped_database_fires_alerts_about_dependencies_requests_and_old_mes
         stack.service("ready", "database")
     eventually(lambda: len(requests_of(stack, token)) == 1, 60, "the push")
     ends(prometheus, *alerts)
-
-
-def test_a_locked_table_fires_the_alert_about_the_connections_of_a_service(stack, phones, prometheus):
-    user, token = phone(stack, phones)
-    bearer, stop = stack.bearer(APP, user), threading.Event()
-    alert = "HeliographDatabasePoolExhausted"
-
-    def ask() -> None:
-        while not stop.is_set():
-            stack.register(APP, user, token, bearer=bearer)
-
-    lock = subprocess.Popen(
-        ["psql", "-XAtq", stack.env["DATABASE_URL"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    threads = [threading.Thread(target=ask) for _ in range(16)]
-    try:
-        lock.stdin.write("BEGIN; LOCK TABLE registry.registration IN ACCESS EXCLUSIVE MODE; SELECT 'locked';\n")
-        lock.stdin.flush()
-        assert lock.stdout.readline() == "locked\n"
-        for thread in threads:
-            thread.start()
-        eventually(lambda: fires(prometheus, alert, service="token-registry"), 45, "the alert about connections")
-    finally:
-        stop.set()
-        lock.stdin.close()
-        lock.wait(30)
-        for thread in threads:
-            if thread.ident:
-                thread.join(30)
-    ends(prometheus, alert)
 
 
 def test_a_memory_alarm_of_the_broker_fires_its_alert(stack, prometheus):
