@@ -20,7 +20,7 @@ enum Environment {
 
     /// All keys that any command reads. A test compares them with the deployment files.
     static let keys: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile] + ChannelManagementClient.keys
+        .brokerConnection + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile] + ChannelManagementClient.keys
 
     /// Loads only the settings that a command needs.
     static func settings(_ keys: [ConfigurationKey]) throws -> Settings {

@@ -99,6 +99,7 @@ package enum MetricHelp {
         "heliograph_rules_reports_total": "Delivery reports.",
         "heliograph_stream_age_seconds": "Age of the last confirmed read of the stream.",
         "heliograph_stream_read_total": "Messages read from the stream.",
+        "heliograph_trace_spans_total": "Spans that the receiver of traces accepted or refused, or that were dropped.",
         "process_cpu_seconds_total": "User and system CPU time.",
         "process_max_fds": "The maximum of open file descriptors.",
         "process_open_fds": "Open file descriptors.",
