@@ -1,7 +1,7 @@
 /// An HTTPS client for low request rates: OAuth access tokens, JWK sets, operator commands.
 ///
 /// Requires TLS 1.2 and verifies the peer with the system's trust store or one CA file. Allows plain `http` for
-/// loopback addresses only, unless told otherwise. Does not follow redirects. Uses the proxies of the environment like curl (`HTTPS_PROXY`,
+/// loopback addresses only, or with `allowsPlainHTTP` for all. Does not follow redirects. Uses the proxies of the environment like curl (`HTTPS_PROXY`,
 /// `NO_PROXY`, …).
 ///
 /// Copies share one thread and its connections, which end with the last copy; running requests then fail with

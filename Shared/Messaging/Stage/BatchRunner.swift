@@ -73,8 +73,11 @@ struct BatchRunner: Sendable {
             switch await callHandler(chunk) {
             case .verdicts(let verdicts):
                 result = await settle(chunk, verdicts)
-                if case .settled = result { tracing?.end(chunk, verdicts) }
-                else { tracing?.end(chunk, unsettledBecause: "requeued") }
+                if case .settled = result {
+                    tracing?.end(chunk, verdicts)
+                } else {
+                    tracing?.end(chunk, unsettledBecause: "requeued")
+                }
                 batch.chunkSize = batch.chunkSize.map { $0 * 2 }
             case .outage(let what):
                 tracing?.end(Array(rest), unsettledBecause: "held")

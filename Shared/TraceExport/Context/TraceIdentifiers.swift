@@ -49,7 +49,7 @@ enum TraceHex {
     /// The 16 digits of `value`.
     static func text(_ value: UInt64) -> String {
         String(unsafeUninitializedCapacity: 16) { text in
-            for position in 0..<16 { text[position] = digits[Int(value >> (60 - 4 * UInt64(position))) & 15] }
+            for position in 0..<16 { text[position] = digits[Int((value >> (60 - 4 * UInt64(position))) & 15)] }
             return 16
         }
     }

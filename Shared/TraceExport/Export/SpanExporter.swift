@@ -148,7 +148,7 @@ extension SpanBatcher.ExportResult {
         }
     }
 
-    /// What an operator should know; `nil` if all spans were accepted.
+    /// The problem for the log; `nil` if all spans were accepted.
     fileprivate var problem: String? {
         switch self {
         case .accepted(rejected: 0): nil

@@ -9,7 +9,7 @@ import Tracing
 
 @testable import Messaging
 
-/// The spans of a stage's messages, and the headers of what they cause.
+/// The spans of a stage's messages, and the headers of its outbound messages.
 @Suite(.timeLimit(.minutes(1))) struct StageTracingTests {
     private let bus = InMemoryBus(apps: [demo])
     private let next = "token-registry.notifications.interactive"
@@ -58,7 +58,7 @@ import Tracing
         ]
         #expect(span.attributes == expected)
         let sent = try #require(bus.messages(in: next).first)
-        #expect(parent(of: sent) == TraceParent(trace: span.trace, span: span.id, isSampled: true))
+        #expect(self.parent(of: sent) == TraceParent(trace: span.trace, span: span.id, isSampled: true))
         #expect(sent.properties.headers[HeaderName.tracestate] == "v=1")
         #expect(sent.properties.headers[HeaderName.traceLinks] == nil)
     }
@@ -77,23 +77,46 @@ import Tracing
         #expect(continued.hasPrefix("00-0af7651916cd43dd8448eb211c80319c-"))
     }
 
-    @Test func `an outbound of several messages has one parent, and links to the sampled others`() async throws {
-        let handler = ScriptedHandler { batch in
-            let shared = Outbound.notification("shared")
-            return batch.map { _ in .done([shared]) }
+    /// The spans of `count` events, each with a trace of its own.
+    private func eventSpans(_ count: Int) -> [MessageSpan] {
+        let tracing = StageTracing(
+            tracer: SpanTracer(sampler: TraceSampler(ratio: 1)) { [spans] in spans.add($0) })
+        return (0..<count).compactMap { _ in
+            tracing.span(of: Inbound(queue: .rulesEvents, exchange: "x", routingKey: "y", body: []), attribute: nil)
         }
-        try await withTracedStage(handler, policy: StagePolicy(batchLinger: .seconds(30), eagerBatches: 0)) {
-            for number in 1...100 { bus.event("\(number)") }
+    }
+
+    @Test func `an outbound shared by all messages of a batch is published once, in one trace`() async throws {
+        let shared = Outbound.notification("shared")
+        let handler = ScriptedHandler { $0.map { _ in .done([shared]) } }
+        try await withTracedStage(handler) {
+            for number in 1...5 { bus.event("\(number)") }
             try await eventually { bus.isSettled(queue.name) }
         }
-        #expect(handler.batches.count == 1)
-        let sent = try #require(bus.messages(in: next).first)
-        let links = TraceLinks.traceparents(in: sent.properties.headers).compactMap { TraceParent($0) }
-        #expect(links.count == TraceLinks.maximum)
-        let parent = try #require(parent(of: sent))
-        #expect(!links.contains(parent))
-        #expect(Set(links.map(\.trace)).count == links.count)
-        #expect(Set(links.map(\.span)).isSubset(of: spans.all.map(\.id)))
+        let parents = bus.messages(in: next).compactMap { parent(of: $0)?.span }
+        #expect(parents.count == handler.batches.count)
+        #expect(Set(parents).isSubset(of: spans.all.map(\.id)))
+    }
+
+    @Test func `an outbound of several messages has one parent, and links to a limited number of others`() throws {
+        let causes = eventSpans(40)
+        let headers = TraceLinks.headers(of: causes)
+        #expect(headers[HeaderName.traceparent]?.text == causes[0].traceparent)
+        #expect(TraceLinks.traceparents(in: headers) == causes[1...32].compactMap(\.traceparent))
+        #expect(TraceLinks.headers(of: [causes[0]])[HeaderName.traceLinks] == nil)
+        #expect(TraceLinks.headers(of: []).isEmpty)
+    }
+
+    @Test func `the parent of an outbound is the first sampled message, and only sampled ones are linked`() throws {
+        let unsampled = StageTracing(tracer: SpanTracer(sampler: TraceSampler(ratio: 0)) { _ in })
+        let first = try #require(
+            unsampled.span(
+                of: Inbound(queue: .rulesEvents, exchange: "x", routingKey: "y", body: []), attribute: nil))
+        let sampled = eventSpans(2)
+        let headers = TraceLinks.headers(of: [first] + sampled)
+        #expect(headers[HeaderName.traceparent]?.text == sampled[0].traceparent)
+        #expect(TraceLinks.traceparents(in: headers) == [sampled[1].traceparent])
+        #expect(TraceLinks.headers(of: [first])[HeaderName.traceparent]?.text == first.traceparent)
     }
 
     @Test func `the receiver of such a message links its span to the others`() throws {
@@ -108,15 +131,10 @@ import Tracing
     }
 
     @Test func `shared work is a child of the first message, with links in both directions`() async throws {
-        let handler = ScriptedHandler { batch in
-            try await MessageSpan.share([MessageSpan](of: batch), "look up") { batch.map { _ in .done } }
-        }
-        try await withTracedStage(
-            handler, policy: StagePolicy(batchSize: 3, batchLinger: .seconds(30), eagerBatches: 0)
-        ) {
-            for number in 1...3 { bus.event("\(number)") }
-            try await eventually { bus.isSettled(queue.name) }
-        }
+        let causes = eventSpans(3)
+        let result = await MessageSpan.share(causes, "look up") { 7 }
+        for cause in causes { cause.end() }
+        #expect(result == 7)
         let shared = try #require(spans.all.first { $0.name == "look up" })
         let messages = spans.all.filter { $0.name != "look up" }
         let parent = try #require(messages.first { $0.id == shared.parent })
