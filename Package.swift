@@ -29,6 +29,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let lifecycleTestKit = Target.Dependency.product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -133,6 +134,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
@@ -161,8 +163,9 @@ let package = Package(
         shared("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         shared("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
         shared("HTTPSFetch", ["CCurl", logging]),
+        shared("TraceExport", ["HTTPSFetch", "Primitives", logging, metrics, tracing, lifecycle]),
         shared(
-            "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, lifecycle],
+            "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, tracing, lifecycle],
             exclude: ["BrokerFacts.md"]),
         shared("DecisionLog", ["Primitives", "PushProtocol", "Postgres"]),
         shared("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
@@ -183,7 +186,10 @@ let package = Package(
             ]),
         shared(
             "ServiceConnections",
-            ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
+            [
+                "ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", "HTTPSFetch", "TraceExport", logging,
+                metrics, lifecycle,
+            ]),
         shared(
             "SenderService",
             ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
@@ -306,11 +312,12 @@ let package = Package(
                 "HTTP2", "HTTP2Server", "Primitives", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL,
             ]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
+        tests("TraceExport", ["TraceExport", "HTTPSFetch", "Primitives", "TestSupport", logging, tracing]),
         tests(
             "Messaging",
             [
-                "Messaging", "AMQP", "Primitives", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit,
-                lifecycle,
+                "Messaging", "AMQP", "Primitives", "PushProtocol", "TraceExport", "TestSupport", logging, coreMetrics,
+                metricsTestKit, tracing, lifecycle,
             ]),
         tests(
             "PushSending",

@@ -2,6 +2,7 @@ import AMQP
 import DecisionLog
 import HTTPAuth
 import Logging
+import Messaging
 import Postgres
 import PushProtocol
 import ServiceConnections
@@ -35,7 +36,8 @@ struct EventsAPIApp {
         let limit = RateLimiter<String>("key", perMinute: try context.settings.integer(.eventsKeyEvents))
         let bus = outgoing.publisher
         let publisher = EventPublisher(
-            service: context.name, deadline: try context.settings.duration(.eventsConfirmTime), logger: context.logger,
+            service: context.name, deadline: try context.settings.duration(.eventsConfirmTime),
+            tracing: outgoing.tracer.map { PublishTracing($0) }, logger: context.logger,
             send: { messages throws(AMQPError) in try await bus.publish(messages) })
         let explanations = ExplanationStore(waiting)
         let devices = MatrixDeviceCheck(store: explanations)

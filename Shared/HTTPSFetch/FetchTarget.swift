@@ -8,7 +8,8 @@ struct FetchTarget: Sendable {
     /// For error messages.
     let origin: String
 
-    init(_ url: String) throws(FetchError) {
+    /// - Parameter allowsPlainHTTP: whether `http` is allowed for other than loopback addresses.
+    init(_ url: String, allowsPlainHTTP: Bool = false) throws(FetchError) {
         guard let parsed = ParsedURL.parse(url) else {
             throw FetchError(code: .invalidRequest, origin: "request", detail: "the URL is malformed")
         }
@@ -20,7 +21,7 @@ struct FetchTarget: Sendable {
         }
         switch scheme {
         case "https": isPlain = false
-        case "http" where Self.isLoopback(host): isPlain = true
+        case "http" where allowsPlainHTTP || Self.isLoopback(host): isPlain = true
         case "http":
             throw FetchError(
                 code: .invalidRequest, origin: origin, detail: "http is allowed for loopback addresses only; use https")

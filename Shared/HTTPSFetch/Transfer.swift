@@ -85,7 +85,7 @@ extension Transfer {
         set(CURLOPT_ERRORBUFFER, errorBuffer)
         set(CURLOPT_URL, target.url)
         set(CURLOPT_PROTOCOLS_STR, target.isPlain ? "http" : "https")
-        // Plain http is loopback only, which bypasses proxies.
+        // Plain http is for loopback or a trusted network; both bypass proxies.
         if target.isPlain { set(CURLOPT_NOPROXY, "*") }
         set(CURLOPT_FOLLOWLOCATION, 0)
         // libcurl's signal-based time-outs are not thread-safe.

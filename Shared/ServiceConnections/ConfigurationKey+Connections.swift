@@ -24,8 +24,10 @@ extension ConfigurationKey {
 }
 
 extension [ConfigurationKey] {
-    /// The keys of ``ServiceContext/amqp(_:)`` and ``ServiceContext/bus(queues:publishingTo:)``.
-    package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile, .allowPlaintext]
+    /// The keys of ``ServiceContext/amqp(_:)``.
+    package static let brokerConnection: [ConfigurationKey] = [.amqpURL, .amqpCAFile, .allowPlaintext]
+    /// The keys of ``ServiceContext/bus(queues:publishingTo:)``, which traces too.
+    package static let amqp: [ConfigurationKey] = .brokerConnection + .tracing
     /// The keys of ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migration:)``.
     package static let postgres: [ConfigurationKey] = [
         .databaseURL, .databasePoolSize, .databaseStatements, .allowPlaintext,

@@ -3,6 +3,7 @@ package import Messaging
 package import PushProtocol
 package import ServiceKit
 package import ServiceLifecycle
+package import TraceExport
 import Metrics
 
 /// The two broker connections, the bus over them, and their services.
@@ -12,6 +13,8 @@ package struct BusAssembly: Sendable {
     package let bus: AMQPBus
     /// The notifications that the stages of this bus settle.
     package let census = CensusLog()
+    /// Creates the spans of messages; `nil` without a receiver of traces.
+    package let tracer: SpanTracer?
     /// Run them before the stages that use the bus, so that they shut down after them.
     package let services: [any Service]
 }
@@ -49,15 +52,18 @@ extension ServiceContext {
         let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))), reports: .consuming(queues))
             .subset(consuming: queues, publishingTo: exchanges, reading: streams)
         let check = try topologyCheck(topology)
+        let tracing = try tracing()
         return BusAssembly(
             publisher: publisher, consumer: consumer, bus: AMQPBus(publisher: publisher, consumer: consumer),
-            services: [publisher, consumer, check])
+            tracer: tracing?.tracer, services: (tracing.map { [$0.exporter] } ?? []) + [publisher, consumer, check])
     }
 }
 
 /// The broker connection of a service that only publishes, and its services.
 package struct PublisherAssembly: Sendable {
     package let publisher: AMQPPublisher
+    /// Creates the spans of published messages; `nil` without a receiver of traces.
+    package let tracer: SpanTracer?
     /// Run them before the services that publish, so that they shut down after them.
     package let services: [any Service]
 }
@@ -73,7 +79,10 @@ extension ServiceContext {
         let publisher = AMQPPublisher(configuration: try amqp(), logger: logger)
         watch(publisher)
         let check = try topologyCheck(Topology(apps: apps).subset(consuming: [], publishingTo: exchanges))
-        return PublisherAssembly(publisher: publisher, services: [publisher, check])
+        let tracing = try tracing()
+        return PublisherAssembly(
+            publisher: publisher, tracer: tracing?.tracer,
+            services: (tracing.map { [$0.exporter] } ?? []) + [publisher, check])
     }
 
     /// Registers the readiness condition of a publishing connection, and exports its state.
@@ -209,7 +218,7 @@ extension ServiceContext {
                 var policy = policy(queue)
                 policy.drainDeadline = drainDeadline
                 return policy
-            }, bus: bus.bus, handler: handler, census: bus.census, logger: logger)
+            }, bus: bus.bus, handler: handler, census: bus.census, tracer: bus.tracer, logger: logger)
         let consumer = bus.consumer
         readiness.register(name) {
             StageCondition.state(of: stage.status, on: consumer.state, waiting: consumer.waitingQueues)

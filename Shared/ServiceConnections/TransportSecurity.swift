@@ -19,7 +19,7 @@ enum TransportSecurity {
         return (try? PostgresConfiguration(url: url, applicationName: "")).flatMap { database($0.unverifiedHosts) }
     }
 
-    private static func isPlaintextAllowed(_ values: [String: String]) -> Bool {
+    static func isPlaintextAllowed(_ values: [String: String]) -> Bool {
         SettingValue.boolean(values[ConfigurationKey.allowPlaintext.name] ?? "no") == true
     }
 

@@ -11,13 +11,16 @@ enum ImportRules {
         "HTTP2": ["CNGHTTP2", "Primitives"],
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
+        "TraceExport": ["HTTPSFetch", "Primitives"],
         "Messaging": ["AMQP", "Primitives", "PushProtocol"],
         "DecisionLog": ["Postgres", "Primitives", "PushProtocol"],
         "Providers": ["PushProtocol"],
         "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
         "ServiceKit": ["Primitives", "PushProtocol", "StrictYAML"],
-        "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "ServiceConnections": [
+            "ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", "HTTPSFetch", "TraceExport",
+        ],
         "SenderService": [
             "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
         ],
@@ -96,18 +99,20 @@ enum ImportRules {
     /// The external modules and their importers. Foundation and the standard library's modules are allowed everywhere.
     static let externalModules: [String: Set<String>] = [
         "Logging": [
-            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
+            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "TraceExport", "Messaging", "PushSending",
             "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
             "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
-            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "WebhookSender",
+            "TraceExport", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
+            "WebhookSender",
         ],
         "CoreMetrics": ["ServiceKit"],
+        "Tracing": ["TraceExport", "Messaging"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "SenderService", "ServiceConnections", "ServiceKit",
-            "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
+            "AMQP", "Postgres", "TraceExport", "Messaging", "PushSending", "SenderService", "ServiceConnections",
+            "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
             "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],

@@ -19,6 +19,8 @@ final class EventPublisher: Sendable {
     let deadline: Duration
     /// Publishes messages and returns the broker's answers in the same order (``AMQPPublisher/publish(_:)``).
     let send: @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
+    /// `nil` without tracing.
+    private let tracing: PublishTracing?
     private let logger: Logger
     /// The time of the last log line of each problem.
     private let logged = Mutex<[Problem: ContinuousClock.Instant]>([:])
@@ -33,11 +35,12 @@ final class EventPublisher: Sendable {
     }
 
     init(
-        service: String, deadline: Duration, logger: Logger,
+        service: String, deadline: Duration, tracing: PublishTracing? = nil, logger: Logger,
         send: @escaping @Sendable ([AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
     ) {
         self.service = service
         self.deadline = deadline
+        self.tracing = tracing
         self.logger = logger
         self.send = send
     }
@@ -53,14 +56,42 @@ final class EventPublisher: Sendable {
         var results: [EventRefusal?] = []
         results.reserveCapacity(events.count)
         while results.count < events.count {
-            let messages = events[results.count...].prefix(Self.chunk).map(message)
-            guard let confirmations = await confirmations(of: messages, until: end) else { break }
+            let chunk = events[results.count...].prefix(Self.chunk)
+            var messages = chunk.map(message)
+            let spans = tracing.map { traced(&messages, of: chunk, by: $0) } ?? []
+            let answers = await confirmations(of: messages, until: end)
+            for (index, span) in spans.enumerated() { Self.end(span, answers?[index]) }
+            guard let confirmations = answers else { break }
             for confirmation in confirmations {
                 results.append(Self.refusal(confirmation))
                 if let problem = Self.problem(confirmation) { note(problem, "\(confirmation)") }
             }
         }
         return results + Array(repeating: .unconfirmed, count: events.count - results.count)
+    }
+
+    /// Starts the span of each message, and writes its context into the headers.
+    private func traced(
+        _ messages: inout [AMQPMessage], of events: ArraySlice<IncomingEvent>, by tracing: PublishTracing
+    ) -> [MessageSpan] {
+        zip(messages.indices, events).map { index, incoming in
+            let span = tracing.span(of: &messages[index], parent: incoming.event.traceparent ?? incoming.traceparent)
+            span.set("cloudevents.event_id", .text(incoming.event.id))
+            span.set("cloudevents.event_source", .text(incoming.event.source))
+            span.set("cloudevents.event_type", .text(incoming.event.type))
+            span.set("heliograph.app", .text(incoming.event.app.rawValue))
+            return span
+        }
+    }
+
+    private static func end(_ span: MessageSpan, _ confirmation: AMQPConfirmation?) {
+        switch confirmation {
+        case .confirmed: break
+        case .nacked: span.fail("nacked")
+        case .returned: span.fail("returned")
+        case nil: span.fail("unconfirmed")
+        }
+        span.end()
     }
 
     private func confirmations(

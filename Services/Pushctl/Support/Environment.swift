@@ -20,7 +20,7 @@ enum Environment {
 
     /// All keys that any command reads. A test compares them with the deployment files.
     static let keys: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile, .webhookPrivateNetworks]
+        .brokerConnection + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile, .webhookPrivateNetworks]
         + ChannelManagementClient.keys
 
     /// Loads only the settings that a command needs.

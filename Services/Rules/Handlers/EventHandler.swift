@@ -33,6 +33,8 @@ struct EventHandler: StageHandler {
             body: inbound.body)
     }
 
+    func traceparent(of event: DomainEvent) -> String? { event.traceparent }
+
     /// The maximum number of recipients in one transaction, unless a single event has more. They take a few hundred
     /// milliseconds of the statement timeout of five seconds.
     static let recipientsPerBatch = 2000
@@ -65,7 +67,11 @@ struct EventHandler: StageHandler {
         for draft in cases.lazy.flatMap(\.drafts) {
             bulkThrottle.noteTraffic(on: draft.rendered.lane)
         }
-        let batchDecisions = try await store.storeDecisions(cases, now: now)
+        let batchDecisions = try await MessageSpan.share(
+            [MessageSpan](of: batch), "decide", isRequest: true, ["db.system.name": "postgresql"]
+        ) {
+            try await store.storeDecisions(cases, now: now)
+        }
         return answers.enumerated().map { index, answer in
             switch answer {
             case .settle(let disposition): return Verdict(disposition)
@@ -76,6 +82,7 @@ struct EventHandler: StageHandler {
                 else {
                     return Verdict(.discard(.duplicate))
                 }
+                batch[index].span?.describe(answers, drafts)
                 return draft.verdict(answers, drafts, unread: batchDecisions.unread)
             }
         }
@@ -83,7 +90,12 @@ struct EventHandler: StageHandler {
 
     /// Evaluates the rules for one event, without the settings of its recipients.
     private func answer(_ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp) -> Answer {
-        let event = delivery.message
+        var event = delivery.message
+        if let span = delivery.span {
+            span.describe(event)
+            // Its notifications, also held ones and later stages, continue the trace here.
+            event.traceparent = span.traceparent
+        }
         switch ruleSets.evaluate(event, now: now, arrivedAt: delivery.inbound.firstSeen) {
         case .unknownApp: return .settle(.deadLetter(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))

@@ -21,7 +21,12 @@ struct OutcomeHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {
-        try await store.keep(batch.map(\.message), now: try await now())
+        let now = try await now()
+        try await MessageSpan.share(
+            [MessageSpan](of: batch), "store outcomes", isRequest: true, ["db.system.name": "postgresql"]
+        ) {
+            try await store.keep(batch.map(\.message), now: now)
+        }
         return batch.map { _ in .done }
     }
 }

@@ -40,7 +40,11 @@ struct RepublishRouting: Sendable {
         var message = deadLetterCopy(delivery, as: inbound, because: reason, at: now)
         message.properties.headers = message.properties.headers.filter { HeaderName.all.contains($0.key) }
         // From the original publisher, unless it came through `return`, to which only stages write.
-        if delivery.exchange != ExchangeName.return.name { message.properties.headers[HeaderName.traceparent] = nil }
+        if delivery.exchange != ExchangeName.return.name {
+            for name in [HeaderName.traceparent, HeaderName.tracestate, HeaderName.traceLinks] {
+                message.properties.headers[name] = nil
+            }
+        }
         return message
     }
 

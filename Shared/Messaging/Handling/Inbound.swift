@@ -71,6 +71,8 @@ package struct Inbound: Sendable {
     }
     /// Whether the broker delivered it before without a settlement.
     package var redelivered: Bool { delivery.redelivered || delivery.wasRedeliveredBefore }
+    /// The header `traceparent`, valid or not.
+    package var traceparent: String? { delivery.properties.headers[HeaderName.traceparent]?.text }
     /// The AMQP headers with text values.
     package var headers: [String: String] { delivery.properties.headers.compactMapValues(\.text) }
 }
@@ -80,9 +82,15 @@ package struct Inbound: Sendable {
 package final class Delivery<Message: Sendable>: Sendable {
     package let inbound: Inbound
     package let message: Message
+    /// `nil` without tracing, and for a message without a trace.
+    package let span: MessageSpan?
 
-    package init(inbound: Inbound, message: Message) {
+    package init(inbound: Inbound, message: Message, span: MessageSpan? = nil) {
         self.inbound = inbound
         self.message = message
+        self.span = span
     }
+
+    /// The `traceparent` for later messages that this one causes: of its span, or without tracing the received one.
+    package var traceparent: String? { span?.traceparent ?? inbound.traceparent }
 }

@@ -14,6 +14,10 @@ package protocol StageHandler: Sendable {
     ///   reason.
     func decode(_ inbound: Inbound) throws(WireError) -> Message
 
+    /// The `traceparent` in the message's body, for a message that may come without the header. Called only while
+    /// tracing is on.
+    func traceparent(of message: Message) -> String?
+
     /// Decides about a batch: one verdict per message, in the same order.
     ///
     /// Must be idempotent: an unsettled message is delivered again, alone or in another batch. After the drain deadline
@@ -37,6 +41,7 @@ package protocol StageHandler: Sendable {
 }
 
 extension StageHandler {
+    package func traceparent(of message: Message) -> String? { nil }
     package func weight(of message: Message) -> Int { 1 }
     package func collectNotifications(of message: Message, isDone: Bool, into notifications: inout [UUID]) {}
 }

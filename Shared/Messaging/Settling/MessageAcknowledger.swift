@@ -12,6 +12,8 @@ struct MessageAcknowledger: Sendable {
     let metrics: StageMetrics
     /// Notes the settled notifications.
     var census: StageCensus?
+    /// Whether messages have spans, whose context goes into the headers of published messages.
+    var isTracing = false
     let logger: Logger
 
     /// Settles each message after the confirms of everything it publishes.
@@ -34,8 +36,10 @@ struct MessageAcknowledger: Sendable {
         for index in messages.indices {
             let tag = messages[index].tag
             if verdicts[index].outbound.isEmpty { idle.append(tag) } else { waiting.append(tag) }
-            for message in verdicts[index].outbound { publishBatch.add(message) }
+            let span = isTracing ? messages[index].span : nil
+            for message in verdicts[index].outbound { publishBatch.add(message, because: span) }
         }
+        publishBatch.writeTraces()
         guard let queue = messages.first?.inbound.queue else { return true }
         // Noted before the acknowledgement, so that a report never misses a message that is no longer in the queue.
         census?.done(zip(messages, verdicts).lazy.filter(\.1.outbound.isEmpty).map(\.0))
@@ -93,11 +97,14 @@ struct MessageAcknowledger: Sendable {
         var publishBatch = PublishBatch(service: service, room: open.count)
         for settlement in open {
             switch settlement.next {
-            case .publish(let outbound): for message in outbound { publishBatch.add(message) }
+            case .publish(let outbound):
+                let span = isTracing ? settlement.message?.span : nil
+                for message in outbound { publishBatch.add(message, because: span) }
             case .republish(let copy): publishBatch.add(copy)
             case .acknowledge, .reject: break
             }
         }
+        publishBatch.writeTraces()
         let answers = try await bus.publish(publishBatch.messages)
         report(answers, to: publishBatch.messages)
         guard !answers.allSatisfy({ $0 == .confirmed }) else {
@@ -126,6 +133,8 @@ struct MessageAcknowledger: Sendable {
         private(set) var indices: [Int] = []
         private var last: (outbound: Outbound, index: Int)?
         private var known: [ObjectIdentifier: Int] = [:]
+        /// The spans of the inputs of each message, by its index.
+        private var causes: [Int: [MessageSpan]] = [:]
 
         /// - Parameter room: The expected number of additions.
         init(service: String, room: Int) {
@@ -134,7 +143,21 @@ struct MessageAcknowledger: Sendable {
         }
 
         /// Adds a message that may be shared, usually with the previous addition.
-        mutating func add(_ outbound: Outbound) {
+        ///
+        /// - Parameter span: the span of the input; `nil` without tracing.
+        mutating func add(_ outbound: Outbound, because span: MessageSpan?) {
+            add(outbound)
+            if let span, let index = indices.last { causes[index, default: []].append(span) }
+        }
+
+        /// Writes the context of the inputs' spans into the headers. Without tracing, messages keep their headers.
+        mutating func writeTraces() {
+            for (index, spans) in causes {
+                messages[index].properties.headers.merge(TraceLinks.headers(of: spans)) { $1 }
+            }
+        }
+
+        private mutating func add(_ outbound: Outbound) {
             if let last, last.outbound === outbound { return indices.append(last.index) }
             let index = known[ObjectIdentifier(outbound)] ?? messages.count
             if index == messages.count {
@@ -189,7 +212,7 @@ struct MessageAcknowledger: Sendable {
                 LogKey.queue: "\(settlement.inbound.queue.name)", LogKey.reason: "\(reason.code)",
                 LogKey.detail: "\(reason.detail)", LogKey.messageID: "\(settlement.inbound.messageID ?? "-")",
                 LogKey.attempt: "\(settlement.inbound.attempt)",
-            ])
+            ].merging(settlement.inbound.traceMetadata) { $1 })
     }
 
     private func report(_ answers: [AMQPConfirmation], to messages: [AMQPMessage]) {

@@ -11,6 +11,8 @@ struct BatchRunner: Sendable {
     let acknowledger: MessageAcknowledger
     let routing: RepublishRouting
     let metrics: StageMetrics
+    /// `nil` without tracing.
+    let tracing: StageTracing?
     let logger: Logger
 
     /// The time limit for settling after the drain deadline.
@@ -42,6 +44,7 @@ struct BatchRunner: Sendable {
                 let inbound = Inbound(raw, queue: queue, now: now)
                 let reason = Reason(code: error.code, detail: "\(error)")
                 poison.append(PendingSettlement(inbound, disposition: .deadLetter(reason), routing: routing))
+                if let tracing { tracing.end(tracing.span(of: inbound, attribute: nil), .deadLetter(reason)) }
             }
         }
         guard !poison.isEmpty else { return await run(batch, readable) }
@@ -55,7 +58,7 @@ struct BatchRunner: Sendable {
     private func decode(_ inbound: consuming Inbound) throws(WireError) -> any ErasedDelivery {
         let omitted = inbound.delivery.omittedBytes
         guard omitted == 0 else { throw .tooLarge(bytes: omitted, limit: AMQPConsumer.maximumBody) }
-        return try handler.decode(inbound)
+        return try handler.decode(inbound, tracing)
     }
 
     /// Calls the handler, with all messages at once if the weight limit allows. A failure halves the next chunk and a
@@ -70,9 +73,16 @@ struct BatchRunner: Sendable {
             switch await callHandler(chunk) {
             case .verdicts(let verdicts):
                 result = await settle(chunk, verdicts)
+                if case .settled = result {
+                    tracing?.end(chunk, verdicts)
+                } else {
+                    tracing?.end(chunk, unsettledBecause: "requeued")
+                }
                 batch.chunkSize = batch.chunkSize.map { $0 * 2 }
-            case .outage(let what): return .held(batch.left(rest.map(\.inbound.delivery)), by: what)
-            case .cancelled: return await requeue(rest.map(\.inbound.delivery))
+            case .outage(let what):
+                tracing?.end(Array(rest), unsettledBecause: "held")
+                return .held(batch.left(rest.map(\.inbound.delivery)), by: what)
+            case .cancelled: return await requeue(rest)
             case .failed(let failure) where chunk.count == 1:
                 result = await settle(chunk[0], failure: failure)
             case .failed(let failure):
@@ -84,7 +94,7 @@ struct BatchRunner: Sendable {
             }
             rest = rest.dropFirst(chunk.count)
             guard case .settled = result else {
-                return rest.isEmpty ? result : await requeue(rest.map(\.inbound.delivery))
+                return rest.isEmpty ? result : await requeue(rest)
             }
         }
         return .settled
@@ -167,11 +177,17 @@ struct BatchRunner: Sendable {
             metadata: [
                 LogKey.messageID: "\(inbound.messageID ?? "-")", LogKey.attempt: "\(inbound.attempt)",
                 LogKey.error: "\(failure)",
-            ])
+            ].merging(inbound.traceMetadata) { $1 })
         let disposition = ResolvedDisposition(
             failure: failure, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts)
         let settlement = PendingSettlement(inbound, of: message, disposition: disposition, routing: routing)
+        tracing?.end(message.span, disposition)
         return await acknowledger.carryOut([settlement]) ? .settled : .requeued
+    }
+
+    private func requeue(_ messages: ArraySlice<any ErasedDelivery>) async -> BatchResult {
+        tracing?.end(Array(messages), unsettledBecause: "requeued")
+        return await requeue(messages.map(\.inbound.delivery))
     }
 
     /// Requeues deliveries. Moves those near the delivery limit to a retry level instead.

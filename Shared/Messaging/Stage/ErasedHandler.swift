@@ -4,18 +4,19 @@ internal import PushProtocol
 
 /// A handler with its message type erased. The runtime is compiled once for all stages.
 struct ErasedHandler: Sendable {
-    let decode: @Sendable (consuming Inbound) throws(WireError) -> any ErasedDelivery
+    let decode: @Sendable (consuming Inbound, StageTracing?) throws(WireError) -> any ErasedDelivery
     let handle: @Sendable ([any ErasedDelivery]) async throws -> [Verdict]
     let weight: @Sendable (any ErasedDelivery) -> Int
     let collectNotifications: @Sendable (any ErasedDelivery, Bool, inout [UUID]) -> Void
 
     init<Handler: StageHandler>(_ handler: Handler) {
-        decode = { (inbound) throws(WireError) -> any ErasedDelivery in
+        decode = { (inbound, tracing) throws(WireError) -> any ErasedDelivery in
             guard !inbound.isMisrouted else {
                 throw .misrouted("belongs to another queue, but the message came through a retry exchange")
             }
             let message = try handler.decode(inbound)
-            return Delivery(inbound: inbound, message: message)
+            let span = tracing?.span(of: inbound, attribute: handler.traceparent(of: message))
+            return Delivery(inbound: inbound, message: message, span: span)
         }
         handle = { deliveries in
             var batch: [Delivery<Handler.Message>] = []
@@ -37,6 +38,8 @@ protocol ErasedDelivery: AnyObject, Sendable {
     var inbound: Inbound { get }
     /// The delivery tag.
     var tag: AMQPDeliveryTag { get }
+    /// `nil` without tracing, and for a message without a trace.
+    var span: MessageSpan? { get }
 }
 
 extension Delivery: ErasedDelivery {

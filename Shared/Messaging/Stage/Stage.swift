@@ -1,5 +1,6 @@
 package import Logging
 package import PushProtocol
+package import Tracing
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -22,6 +23,7 @@ package final class Stage: Service, Sendable {
     private let routing: RepublishRouting
     private let metrics: StageMetrics
     private let census: StageCensus?
+    private let tracing: StageTracing?
     private let logger: Logger
     private let workers = Mutex(Workers())
     private let newWorkers: AsyncStream<QueueWorker>
@@ -31,12 +33,15 @@ package final class Stage: Service, Sendable {
     ///   - service: The stage's name, such as `token-registry`: a metric label, the `app-id` of published messages, and
     ///     a header of dead letters.
     ///   - policy: The policy of each queue.
+    ///   - tracer: Creates a span for each message with a trace; `nil` without tracing.
     package init(
         service: String, queues: [WorkQueue], policy: @escaping @Sendable (WorkQueue) -> StagePolicy,
-        bus: any MessageBus, handler: some StageHandler, census: CensusLog? = nil, logger: Logger
+        bus: any MessageBus, handler: some StageHandler, census: CensusLog? = nil, tracer: (any Tracer)? = nil,
+        logger: Logger
     ) {
         self.policy = policy
         self.bus = bus
+        tracing = tracer.map(StageTracing.init)
         let erased = ErasedHandler(handler)
         self.handler = erased
         self.census = census.map { StageCensus(log: $0, collect: erased.collectNotifications) }
@@ -112,10 +117,10 @@ package final class Stage: Service, Sendable {
         let policy = policy(queue)
         let acknowledger = MessageAcknowledger(
             bus: bus, backoff: policy.backoff, service: routing.service, metrics: metrics, census: census,
-            logger: logger)
+            isTracing: tracing != nil, logger: logger)
         return QueueWorker(
             runner: BatchRunner(
                 queue: queue, policy: policy, handler: handler, bus: bus, acknowledger: acknowledger, routing: routing,
-                metrics: metrics, logger: logger))
+                metrics: metrics, tracing: tracing, logger: logger))
     }
 }

@@ -78,11 +78,14 @@ package struct ProviderResponse: Hashable, Sendable {
     package var status: Int
     package var headers: ResponseHeaders
     package var body: [UInt8]
+    /// The time from the request's stream to the complete response, if measured.
+    package var elapsed: Duration?
 
-    package init(status: Int, headers: ResponseHeaders, body: [UInt8]) {
+    package init(status: Int, headers: ResponseHeaders, body: [UInt8], elapsed: Duration? = nil) {
         self.status = status
         self.headers = headers
         self.body = body
+        self.elapsed = elapsed
     }
 
     package init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {

@@ -3,7 +3,7 @@ package enum HeaderName {
     /// The headers that stages write.
     package static let all = [
         attempt, firstSeen, exchange, routingKey, reason, detail, queue, service, failedAt, failedAlone, redelivered,
-        arrived, traceparent,
+        arrived, traceparent, tracestate, traceLinks,
     ]
 
     /// The delivery attempt, from 1; absent means 1.
@@ -31,4 +31,7 @@ package enum HeaderName {
     package static let arrived = "heliograph-arrived"
     /// W3C Trace Context, text form.
     package static let traceparent = "traceparent"
+    package static let tracestate = "tracestate"
+    /// The `traceparent`s of further causes, separated by commas: of the other pushes whose outcomes a message has.
+    package static let traceLinks = "heliograph-trace-links"
 }

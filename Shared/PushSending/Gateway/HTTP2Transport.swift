@@ -115,7 +115,7 @@ extension TransportResult {
             self = .success(
                 ProviderResponse(
                     status: response.status, headers: ResponseHeaders(nulSeparated: response.fields),
-                    body: response.body))
+                    body: response.body, elapsed: response.elapsed))
         case .failure(let error): self = .failure(TransportError(error))
         }
     }

@@ -1,5 +1,6 @@
 package import Providers
 package import PushProtocol
+import Messaging
 
 /// Sends to one app's devices in one environment of a provider.
 package protocol PushGateway: Sendable {
@@ -90,6 +91,7 @@ package struct ProviderGateway: PushGateway {
         mayStart: @escaping @Sendable (TargetRequest) -> Bool
     ) async -> [SendResult] {
         var progress = SendProgress(requests.map(\.delivery))
+        let trace = SendTrace.current
         var refused: (credential: Credential, generation: Int)?
         while !progress.pending.isEmpty {
             let batch = write(requests, of: renderings, in: lane, &progress)
@@ -98,6 +100,7 @@ package struct ProviderGateway: PushGateway {
                 let credential = try await credential(after: refused)
                 let generation = transport.generation
                 let indices = progress.pending
+                let start = trace == nil ? 0 : MessageSpan.now
                 let results = await transport.send(
                     batch, authorization: credential.authorization, deadline: deadline,
                     conditions: SendConditions(
@@ -105,9 +108,12 @@ package struct ProviderGateway: PushGateway {
                         now: clock.now))
                 let (now, age) = (clock.now(), clock.uptime() - credential.mintedAt)
                 let renewals = progress.apply(results) { index, response in
-                    codec.consequence(
+                    let consequence = codec.consequence(
                         of: response, to: ResponseContext(target: requests[index].target, now: now, credentialAge: age))
+                    trace?.record(response, consequence, to: requests[index].target, from: start)
+                    return consequence
                 }
+                trace?.recordFailures(results, to: { requests[indices[$0]].target }, from: start)
                 if renewals.contains(.newCredential) { refused = (credential, generation) }
                 if renewals == .newConnection { transport.reconnect(from: generation) }
             } catch {

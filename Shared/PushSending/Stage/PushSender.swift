@@ -49,6 +49,13 @@ struct PushSender: Sendable {
 
     /// Sends the pushes of `batch` once. Answers redelivered targets from the cache.
     func send(_ batch: RouteBatch) async -> PushResults {
+        guard let trace = SendTrace(batch) else { return await sendUntraced(batch) }
+        let results = await SendTrace.$current.withValue(trace) { await sendUntraced(batch) }
+        trace.finish(batch, results)
+        return results
+    }
+
+    private func sendUntraced(_ batch: RouteBatch) async -> PushResults {
         guard let guarded = routes[batch.route] else { return skip(batch.pushes) }
         await recentOutcomes.markInFlight(batch.pushes)
         let pushResults = await send(batch.pushes, over: guarded, batch.route)

@@ -126,7 +126,7 @@ package struct PushStageHandler: StageHandler {
                 outbound[0].append(try report(spike, with: batch.pushes[0].message))
             }
         } else {
-            for push in batch.pushes { report(unconfigured: push.message) }
+            for push in batch.pushes { report(unconfigured: push) }
         }
         return try batch.pushes.indices.map { index in
             guard let remaining = pushResults.remaining(of: index) else { return .done(outbound[index]) }
@@ -150,14 +150,15 @@ package struct PushStageHandler: StageHandler {
         return try rest.wireBody()
     }
 
-    private func report(unconfigured push: Push) {
+    private func report(unconfigured delivery: Delivery<Push>) {
+        let push = delivery.message
         logger.info(
             "App has no credentials for this environment; push not sent",
             metadata: [
                 "app": "\(push.app)", "environment": "\(push.environment.rawValue)", "push": "\(push.trace.id)",
                 "has_title": "\(push.content.title != nil)", "silent": "\(push.content.silent)",
-                "targets": "\(push.targets.count)",
-            ])
+                "targets": "\(push.targets.count)", "correlation": "\(push.trace.correlation)",
+            ].merging(delivery.inbound.traceMetadata) { $1 })
     }
 }
 

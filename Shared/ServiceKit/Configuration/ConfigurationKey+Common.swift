@@ -45,6 +45,9 @@ extension [ConfigurationKey] {
     package static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
         "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
         "DATABASE_STATEMENTS", "HELIOGRAPH_ALLOW_PLAINTEXT", "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS",
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS_FILE", "OTEL_EXPORTER_OTLP_CERTIFICATE",
+        "OTEL_TRACES_SAMPLER_ARG", "OTEL_SERVICE_NAME",
     ])
 
     /// The names of the keys, and of the files of the secret ones.

@@ -99,6 +99,7 @@ package enum MetricHelp {
         "heliograph_rules_reports_total": "Delivery reports.",
         "heliograph_stream_age_seconds": "Age of the last confirmed read of the stream.",
         "heliograph_stream_read_total": "Messages read from the stream.",
+        "heliograph_trace_spans_total": "Spans that the receiver of traces accepted or refused, or that were dropped.",
         "heliograph_webhook_sender_disabled": "1 while the webhook is disabled.",
         "heliograph_webhook_sender_request_seconds": "Duration of requests to webhooks.",
         "heliograph_webhook_sender_requests_total": "Requests to webhooks by result.",

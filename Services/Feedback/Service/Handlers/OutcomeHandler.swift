@@ -27,10 +27,20 @@ struct OutcomeHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {
-        try await Outage.ofDatabase { try await store.record(batch.map(\.message)) }
-        return try batch.map { delivery in
+        // Evidence keeps the trace, which the later command continues.
+        let messages = batch.map { delivery in
+            var outcomes = delivery.message
+            outcomes.trace.traceparent = delivery.traceparent ?? outcomes.trace.traceparent
+            return outcomes
+        }
+        try await MessageSpan.share(
+            [MessageSpan](of: batch), "store evidence", isRequest: true, ["db.system.name": "postgresql"]
+        ) {
+            try await Outage.ofDatabase { try await store.record(messages) }
+        }
+        return try messages.map { outcomes in
             .done(
-                try delivery.message.corrections.map { command in
+                try outcomes.corrections.map { command in
                     try Outbound(command, to: .devices, routingKey: command.routingKey)
                 })
         }

@@ -45,7 +45,11 @@ struct NotificationHandler: StageHandler {
 
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
         let recipients = BatchRecipients(of: batch.map(\.message))
-        let devices = try await Outage.ofDatabase { try await store.devices(of: recipients.users) }
+        let devices = try await MessageSpan.share(
+            [MessageSpan](of: batch), "look up devices", isRequest: true, ["db.system.name": "postgresql"]
+        ) {
+            try await Outage.ofDatabase { try await store.devices(of: recipients.users) }
+        }
         let (now, fids) = (now(), fids())
         var verdicts: [Verdict] = []
         for (delivery, places) in zip(batch, recipients.places) {
@@ -54,6 +58,7 @@ struct NotificationHandler: StageHandler {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {
                 let plan = PushPlan(delivery.message, devices: places.map { devices[$0] }, now: now, fids: fids)
+                delivery.span?.describe(plan)
                 verdicts.append(Verdict.done(try plan.outbound(arrivedAt: delivery.inbound.arrivedAt)))
             }
         }
@@ -69,6 +74,15 @@ struct NotificationHandler: StageHandler {
         } catch let conflict as CampaignConflict {
             return Verdict(.deadLetter(Reason(code: "campaign-conflict", detail: conflict.description)))
         }
+    }
+}
+
+extension MessageSpan {
+    /// Sets the numbers of pushes and targets, and of recipients without a suitable device.
+    fileprivate func describe(_ plan: PushPlan) {
+        set("heliograph.pushes", .number(plan.pushes.count))
+        set("heliograph.targets", .number(plan.pushes.reduce(0) { $0 + $1.targets.count }))
+        set("heliograph.skipped", .number(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }))
     }
 }
 
