@@ -16,7 +16,7 @@ TYPE = "chat.message.created"
 STAGES = [service for service in SERVICES if service != "provider-simulator"]
 EVENTS = f"process rules.events.app.{APP}"
 NOTIFICATIONS = f"process token-registry.notifications.interactive.app.{APP}"
-PUSHES = f"process apns-sender.pushes.interactive.app.{APP}"
+PUSHES = f"process apns-sender.pushes.interactive.{APP}"
 
 
 @pytest.fixture(scope="module")
