@@ -46,7 +46,6 @@ package final class RecentOutcomeCache: Sendable {
     /// - Parameters:
     ///   - capacity: the most outcomes.
     ///   - lifetime: how long to keep an outcome. By default until the last attempt of a copy of its push.
-    ///   - clock: the clock.
     package init(
         capacity: Int = 50_000, lifetime: Duration = RetryPolicy().latestAttempt, clock: SenderClock = .system
     ) {
