@@ -39,7 +39,6 @@ package final class DatabaseClock: Sendable {
     /// The most accurate reading, and the time of the last one.
     private let best = Mutex<(reading: Reading, readAt: ContinuousClock.Instant)?>(nil)
 
-    /// - Parameter read: reads the database's time.
     package init(
         read: @escaping @Sendable () async throws -> Timestamp,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }

@@ -74,8 +74,6 @@ struct NotificationHandler: StageHandler {
 
 extension PushPlan {
     /// The plan's messages for the bus, with their routing keys.
-    ///
-    /// - Parameter arrivedAt: when the causing event arrived, for metrics.
     func outbound(arrivedAt: Timestamp? = nil) throws(WireError) -> [Outbound] {
         var messages: [Outbound] = []
         for push in pushes {
