@@ -1,7 +1,6 @@
 import Foundation
+import PushProtocol
 import Testing
-
-@testable import PushProtocol
 
 /// The wire form of audiences, and invalid audiences.
 @Suite struct AudienceGoldenTests {

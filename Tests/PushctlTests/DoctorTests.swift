@@ -1,10 +1,10 @@
+import DecisionLog
 import Foundation
 import PushProtocol
 import ServiceKit
 import Testing
 import TestSupport
 
-@testable import DecisionLog
 @testable import FeedbackStore
 @testable import Pushctl
 @testable import ServiceConnections

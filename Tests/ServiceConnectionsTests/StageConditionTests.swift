@@ -1,8 +1,8 @@
 import AMQP
+import Messaging
 import PushProtocol
 import Testing
 
-@testable import Messaging
 @testable import ServiceConnections
 @testable import ServiceKit
 

@@ -1,10 +1,10 @@
 import Foundation
 import Postgres
+import PushProtocol
 import Testing
 import TestSupport
 import TokenEncryption
 
-@testable import PushProtocol
 @testable import RegistryStore
 
 /// On a large table, no statement of the hot paths reads the whole table.

@@ -21,6 +21,17 @@ package struct Census: Hashable, Sendable {
         package var notification: UUID
         package var event: String
         package var decidedAt: Date
+
+        package init(
+            app: String, state: String, number: Int, notification: UUID, event: String, decidedAt: Date
+        ) {
+            self.app = app
+            self.state = state
+            self.number = number
+            self.notification = notification
+            self.event = event
+            self.decidedAt = decidedAt
+        }
     }
 
     /// The database's time of the query.

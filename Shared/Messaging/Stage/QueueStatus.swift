@@ -13,6 +13,11 @@ package struct QueueStatus: Hashable, Sendable {
 
     package let queue: WorkQueue
     package let state: State
+
+    package init(queue: WorkQueue, state: State) {
+        self.queue = queue
+        self.state = state
+    }
 }
 
 extension QueueStatus.State {

@@ -10,6 +10,18 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
     /// The device's last registration. Apps register at each launch.
     package var lastSeen: TimeRange?
 
+    package init(
+        platform: [Platform]? = nil, locale: [String]? = nil, timeZone: [String]? = nil,
+        appVersion: VersionRange? = nil,
+        lastSeen: TimeRange? = nil
+    ) {
+        self.platform = platform
+        self.locale = locale
+        self.timeZone = timeZone
+        self.appVersion = appVersion
+        self.lastSeen = lastSeen
+    }
+
     /// The platform, as far as the registration states it.
     package enum Platform: String, Codable, Hashable, Sendable, CaseIterable {
         /// Registered with APNs, or with FCM as `ios`.
@@ -24,12 +36,22 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
     package struct VersionRange: Encodable, Hashable, Sendable {
         package var from: AppVersion?
         package var until: AppVersion?
+
+        package init(from: AppVersion? = nil, until: AppVersion? = nil) {
+            self.from = from
+            self.until = until
+        }
     }
 
     /// Times from `after` (inclusive) until `before` (exclusive). An absent bound is open.
     package struct TimeRange: Encodable, Hashable, Sendable {
         package var after: Timestamp?
         package var before: Timestamp?
+
+        package init(after: Timestamp? = nil, before: Timestamp? = nil) {
+            self.after = after
+            self.before = before
+        }
     }
 }
 
