@@ -57,13 +57,13 @@ import TestSupport
         #expect(Set(gateways.clients.map { $0.apps.map(\.rawValue) }) == [["one"], ["two"], ["bad"]])
         #expect(Set(gateways.unusableRoutes.keys.map(\.app.rawValue)) == ["bad"])
         #expect(gateways.watchedFiles.count == 3)
-        await ProviderClients({ gateways.clients }, provider: .apns).shutdown()
+        await ProviderClients({ [gateways] in gateways.clients }, provider: .apns).shutdown()
     }
 
     @Test func `an app without credentials has no route`() async throws {
         var gateways = try await gateways(try catalogs.load(entry("one")))
         try await gateways.add(AppConfiguration(id: AppID(rawValue: "bare")!))
         #expect(gateways.byRoute.count == 2 && gateways.executors.count == 1)
-        await ProviderClients({ gateways.clients }, provider: .apns).shutdown()
+        await ProviderClients({ [gateways] in gateways.clients }, provider: .apns).shutdown()
     }
 }
