@@ -39,9 +39,6 @@ package final class DatabaseClock: Sendable {
     /// The most accurate reading, and the time of the last one.
     private let best = Mutex<(reading: Reading, readAt: ContinuousClock.Instant)?>(nil)
 
-    /// - Parameters:
-    ///   - read: reads the database's time.
-    ///   - uptime: the machine's monotonic clock.
     package init(
         read: @escaping @Sendable () async throws -> Timestamp,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }

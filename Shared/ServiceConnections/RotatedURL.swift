@@ -18,7 +18,6 @@ final class RotatedURL: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter url: the URL at the start.
     init(_ key: ConfigurationKey, file path: String, url: String, allowsPlaintext: Bool, logger: Logger) {
         self.key = key
         self.path = path
@@ -59,8 +58,6 @@ final class RotatedURL: Sendable {
 
 extension Settings {
     /// Returns a closure that reads the URL before each connection attempt; `nil` if the URL is not set as `NAME_FILE`.
-    ///
-    /// - Parameter key: ``ConfigurationKey/amqpURL`` or ``ConfigurationKey/databaseURL``.
     func rotation(of key: ConfigurationKey, logger: Logger) throws(ConfigurationError) -> (@Sendable () -> String?)? {
         guard let path = secretFile(of: key) else { return nil }
         let rotated = RotatedURL(

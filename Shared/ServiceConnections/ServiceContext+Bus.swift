@@ -71,8 +71,6 @@ package struct PublisherAssembly: Sendable {
 extension ServiceContext {
     /// Creates a publisher and registers two readiness conditions: it is connected, and the topology for `exchanges`
     /// exists, including the queues bound to them. Both are retried without a limit.
-    ///
-    /// - Parameter apps: the apps whose queues must exist.
     package func publisher(
         to exchanges: [ExchangeName], apps: [AppID]
     ) throws(ConfigurationError) -> PublisherAssembly {

@@ -1,7 +1,8 @@
-@testable import DecisionLog
 import Foundation
 import PushProtocol
 import Testing
+
+@testable import DecisionLog
 
 /// The output of `pushctl census`.
 @Suite struct CensusTests {

@@ -1,10 +1,11 @@
-@testable import HTTP2
 import HTTP2Server
 import NIOCore
 import NIOPosix
 import NIOSSL
 import Testing
 import TestSupport
+
+@testable import HTTP2
 
 /// Certificate verification and ALPN.
 @Suite(.timeLimit(.minutes(2)))

@@ -4,10 +4,11 @@ import Logging
 import MetricsTestKit
 import Providers
 import PushProtocol
-@testable import PushSending
 import Synchronization
 import Testing
 import TestSupport
+
+@testable import PushSending
 
 /// A changed credential file is loaded; invalid contents leave the old credential in use.
 @Suite(.timeLimit(.minutes(2))) struct CredentialFileTests {

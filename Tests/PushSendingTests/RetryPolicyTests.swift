@@ -1,9 +1,10 @@
 import Messaging
 import Providers
 import PushProtocol
-@testable import PushSending
 import Testing
 import TestSupport
+
+@testable import PushSending
 
 @Suite struct RetryPolicyTests {
     private let policy = RetryPolicy()

@@ -8,9 +8,7 @@ enum ContentMode: String, Hashable, Sendable {
 
     /// Selects the mode of a request.
     ///
-    /// - Parameters:
-    ///   - contentType: the header `Content-Type`.
-    ///   - hasAttributes: whether the request has a header `ce-…`.
+    /// - Parameter hasAttributes: whether the request has a header `ce-…`.
     init(contentType: String?, hasAttributes: Bool) throws(EventRefusal) {
         let media = MediaType(contentType)
         switch media.name {

@@ -4,9 +4,7 @@ import PushProtocol
 extension DirectNotification {
     /// The structured CloudEvent that requests a notification.
     ///
-    /// - Parameters:
-    ///   - data: the notification, which is not checked.
-    ///   - time: the event's time, if any.
+    /// - Parameter data: the notification, which is not checked.
     /// - Throws: if the data cannot be encoded.
     static func event(
         _ data: JSONValue, id: JSONValue, source: String, at time: Date?

@@ -13,8 +13,6 @@ struct NotificationReader: Sendable {
     var traceparent: String?
 
     /// Returns the event that requests the notification. Without an id and a key, its id is random.
-    ///
-    /// - Parameter time: the event's time.
     func event(_ body: [UInt8], at time: Date) throws(EventRefusal) -> IncomingEvent {
         var members = try Self.members(body)
         let id = members.removeValue(forKey: Self.id) ?? .null

@@ -94,8 +94,6 @@ struct StatusReport: Sendable {
     // MARK: - Text
 
     /// One screen.
-    ///
-    /// - Parameter all: Whether to list empty queues too.
     func lines(all: Bool, isColored: Bool) -> [String] {
         var lines = ["Heliograph at \(RFC3339.seconds(from: at))"]
         lines += section("Queues", isColored, queueLines(all: all, isColored))

@@ -8,9 +8,7 @@ struct ImportedDevice: Hashable, Sendable {
     /// `nil`: the start of the import.
     let registeredAt: Date?
 
-    /// - Parameters:
-    ///   - app: the app of lines without one.
-    ///   - apps: the configured apps.
+    /// - Parameter app: the app of lines without one.
     init(_ fields: [DeviceField: String], app: AppID?, apps: Set<AppID>) throws(LineError) {
         let app = try Self.app(fields[.app], app, apps)
         guard let user = fields[.user].flatMap({ UserID(rawValue: $0) }) else {

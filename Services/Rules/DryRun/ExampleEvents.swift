@@ -31,7 +31,6 @@ package struct ExampleEvents {
 
     /// Decides an event with a dry run.
     ///
-    /// - Parameter event: a structured CloudEvent.
     /// - Returns: one line for each decision, `user: rule: decision (reason)`.
     /// - Throws: an error whose description is the reason for which the event is refused.
     package func decisions(on event: JSONValue, of app: AppID) throws -> [String] {

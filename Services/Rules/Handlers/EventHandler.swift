@@ -133,7 +133,6 @@ struct EventDraft {
     /// Whether the event alone determines recipients and texts.
     private let isPlain: Bool
 
-    /// - Parameter arrivedAt: when the event arrived, for metrics.
     /// - Throws: if a message exceeds the limits, before anything is decided.
     init(_ event: EventCase, arrivedAt: Timestamp) throws(WireError) {
         self.event = event

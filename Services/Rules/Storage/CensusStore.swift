@@ -123,8 +123,6 @@ struct CensusStore: Sendable {
     }
 
     /// Replaces the counts of states that have no interval.
-    ///
-    /// - Parameter queued: the counts of the broker's queues.
     func writePresent(_ queued: [CensusCount]) async throws {
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in

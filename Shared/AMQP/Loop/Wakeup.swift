@@ -10,7 +10,6 @@ final class Wakeup: Sendable {
     /// Why it cannot be used; `nil` when it can. Checked before a thread sleeps on it.
     let fault: AMQPError?
 
-    /// - Parameter resources: Makes the eventfd.
     init(_ resources: SystemResources = .real) {
         descriptor = resources.eventfd()
         fault = descriptor >= 0 ? nil : .noResources("an eventfd", errno, "raise the limit of open files (ulimit -n)")

@@ -28,7 +28,6 @@ package struct AMQPProperties: Hashable, Sendable {
 
     private var box: Box
 
-    /// - Parameter receivedBytes: See ``receivedBytes``.
     package init(
         contentType: String? = nil, contentEncoding: String? = nil, messageID: String? = nil,
         correlationID: String? = nil, type: String? = nil, appID: String? = nil, expiration: String? = nil,

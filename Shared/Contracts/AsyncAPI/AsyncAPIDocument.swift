@@ -16,7 +16,6 @@ package struct AsyncAPIDocument {
     private let topology = Topology(apps: [BusChannel.placeholder], reports: BusChannel.reports)
 
     /// - Parameters:
-    ///   - release: the version of the software.
     ///   - apps: the values of the parameter `app`; empty: any.
     ///   - user: lists only this user's operations, with their channels; `nil`: all.
     package init(release: String, apps: [AppID] = [], user: BusRole? = nil) {

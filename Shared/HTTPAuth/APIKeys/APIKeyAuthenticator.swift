@@ -25,10 +25,8 @@ package struct APIKeyAuthenticator: Sendable {
     /// The time for which a rejected key is rejected without a look-up.
     package static let refusalLifetime = Duration.seconds(30)
 
-    /// - Parameters:
-    ///   - master: the configured master key, if any.
-    ///   - unknownKeys: the maximum look-ups a minute of keys that were not accepted recently, for all callers
-    ///     together.
+    /// - Parameter unknownKeys: the maximum look-ups a minute of keys that were not accepted recently, for all callers
+    ///   together.
     package init(
         _ store: APIKeyStore, master: String?, limit: RateLimiter<String>,
         unknownKeys: Int = defaultUnknownKeysPerMinute,

@@ -36,7 +36,6 @@ extension PostgresTransaction {
     ///
     /// - Parameters:
     ///   - query: a query without parameters. Pass run-time values with `set_config` and `current_setting`.
-    ///   - format: COPY's options.
     ///   - receive: takes whole rows, about 64 KiB at a time.
     /// - Returns: the number of rows copied.
     @discardableResult

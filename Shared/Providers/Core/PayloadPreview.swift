@@ -41,7 +41,6 @@ package struct PayloadPreview: Hashable, Sendable {
 
     /// Renders `push`, which has one target.
     ///
-    ///
     /// - Parameter bundle: the app's bundle id, used for APNs only. With `nil`, the topic in the content is assumed
     ///   to be the app's.
     package init(_ push: Push, bundle: String? = nil, now: Timestamp) {

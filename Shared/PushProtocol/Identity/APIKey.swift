@@ -3,7 +3,6 @@ import Crypto
 /// An API key for a server or an operator: `hgk_`, a public id and 256 random bits. Secret scanners find keys by the
 /// prefix.
 ///
-///
 ///     hgk_4k7v0q2m9x1c_8d5f…(64 hexadecimal digits)
 ///
 /// Only its SHA-256 is stored. A 256-bit random key cannot be guessed, so a slow, salted hash would add cost without

@@ -16,7 +16,6 @@ package enum CloudEvents {
 
     /// Decodes an event from a delivery.
     ///
-    ///
     /// - Parameters:
     ///   - headers: the AMQP headers with string values.
     ///   - contentType: the AMQP content type, which selects the mode. Without it, the mode is structured unless

@@ -31,7 +31,6 @@ package enum SenderRevocation: Hashable, Sendable {
 
     /// Decodes a body by its member `type`.
     ///
-    ///
     /// - Throws: ``WireError`` for any other type, or a version newer than this build.
     package init(wireBody body: [UInt8]) throws(WireError) {
         do throws(WireError) {

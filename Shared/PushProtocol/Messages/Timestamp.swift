@@ -39,7 +39,6 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
     /// The latest multiple of `step` since 1970 that is not after this time.
     ///
-    ///
     /// - Parameter step: whole milliseconds.
     package func rounded(downTo step: Duration) -> Timestamp {
         let length = step.wholeMilliseconds

@@ -12,9 +12,7 @@ struct QuotaExhaustionDetector: Sendable {
 
     /// Records the answers to targets that were sent together.
     ///
-    /// - Parameters:
-    ///   - devices: the throttled devices.
-    ///   - answered: the number of targets with another answer.
+    /// - Parameter answered: the number of targets with another answer.
     /// - Returns: Whether the project's quota is exhausted.
     mutating func record(throttled devices: Set<UUID>, answered: Int) -> Bool {
         guard !devices.isEmpty || answered > 0 else { return false }

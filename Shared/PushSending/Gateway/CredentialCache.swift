@@ -39,9 +39,7 @@ package final class CredentialCache: CredentialSource {
     private let mint: Mint
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - clock: the clock.
-    ///   - mint: mints a credential. Called by one task at a time, except right after ``renew()``.
+    /// - Parameter mint: mints a credential. Called by one task at a time, except right after ``renew()``.
     package init(clock: SenderClock, mint: @escaping Mint) {
         self.clock = clock
         self.mint = mint

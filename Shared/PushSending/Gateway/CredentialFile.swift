@@ -22,11 +22,7 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
     private let parse: Parse
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - path: the credential file.
-    ///   - others: further files of the credential, which are also watched for changes.
-    ///   - files: the file system.
-    ///   - parse: parses the contents of `path`.
+    /// - Parameter others: further files of the credential, which are also watched for changes.
     package init(path: String, others: [String] = [], files: FileAccess = .system, parse: @escaping Parse) {
         self.path = path
         paths = [path] + others

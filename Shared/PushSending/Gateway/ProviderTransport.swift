@@ -9,8 +9,6 @@ package protocol ProviderTransport: Sendable {
     /// Sends all requests of `batch` and waits for the last response.
     ///
     /// - Parameters:
-    ///   - batch: the requests.
-    ///   - authorization: the value of the header `authorization`.
     ///   - deadline: the longest wait of a request for a stream, and again for its response.
     ///   - conditions: decide which requests end unsent.
     /// - Returns: The responses, in the order of the requests.

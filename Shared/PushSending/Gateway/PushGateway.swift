@@ -16,8 +16,6 @@ package protocol PushGateway: Sendable {
     ///
     /// - Parameters:
     ///   - requests: the requests; those of one rendering are adjacent.
-    ///   - renderings: the renderings that `requests` refer to.
-    ///   - lane: the lane of the pushes.
     ///   - mayStart: called on any thread right before a request gets a stream. False ends the request as
     ///     ``SendResult/withheld``.
     /// - Returns: The result of each request, in their order.
@@ -66,12 +64,7 @@ package struct ProviderGateway: PushGateway {
     private let clock: SenderClock
     private let deadline: Duration
 
-    /// - Parameters:
-    ///   - codec: encodes pushes for the provider.
-    ///   - credentials: the source of the credential.
-    ///   - transport: the connections.
-    ///   - clock: the clock.
-    ///   - deadline: the longest wait of a request for a stream, and again for its response.
+    /// - Parameter deadline: the longest wait of a request for a stream, and again for its response.
     package init(
         codec: any ProviderCodec, credentials: any CredentialSource, transport: any ProviderTransport,
         clock: SenderClock = .system,

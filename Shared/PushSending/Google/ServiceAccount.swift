@@ -15,9 +15,7 @@ package struct ServiceAccount: Hashable, Sendable {
         let token_uri: String?
     }
 
-    /// - Parameters:
-    ///   - bytes: the contents of the file.
-    ///   - path: the file named in errors.
+    /// - Parameter path: the file named in errors.
     package init(_ bytes: [UInt8], path: String) throws(CredentialError) {
         let file: File
         do {

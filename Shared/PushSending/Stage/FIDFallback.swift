@@ -16,12 +16,7 @@ struct FIDFallback: Sendable {
     /// Records all rejected FIDs in ``SendAttempt/refusedFIDs``. If the token is rejected too, the rejection of the FID
     /// stands.
     ///
-    /// - Parameters:
-    ///   - attempt: the attempt to the FIDs.
-    ///   - route: the route of the attempt.
-    ///   - gateway: the gateway of `route`.
-    ///   - mayStart: called right before a request gets a stream; false withholds the request.
-    ///   - push: returns the push of a rendering's index.
+    /// - Parameter mayStart: called right before a request gets a stream; false withholds the request.
     func retryRejectedFIDs(
         _ attempt: inout SendAttempt, of route: ProviderRoute, over gateway: any PushGateway,
         mayStart: @escaping @Sendable (TargetRequest) -> Bool = { _ in true }, _ push: (Int) -> Push

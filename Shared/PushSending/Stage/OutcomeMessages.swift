@@ -18,7 +18,6 @@ struct OutcomeMessages {
     ///
     /// - Parameters:
     ///   - settled: ``TargetOutcomes/partitioned``, sorted by push.
-    ///   - pushes: the pushes, of one route.
     ///   - healthByPush: the route's health for outcomes that are evidence, by push index.
     static func messages(
         _ settled: (accepted: TargetOutcomes, others: TargetOutcomes), of pushes: [Delivery<Push>],

@@ -32,7 +32,6 @@ package final class ProviderRoutes: Sendable {
     /// - Parameters:
     ///   - gateways: the gateway of each configured route.
     ///   - provider: labels the metrics of routes.
-    ///   - clock: the clock.
     ///   - logger: logs when routes pause and resume.
     package init(
         _ gateways: [ProviderRoute: any PushGateway], provider: Provider, clock: SenderClock = .system, logger: Logger

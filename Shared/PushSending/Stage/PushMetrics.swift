@@ -27,10 +27,6 @@ final class PushMetrics: Sendable {
     init(provider: Provider) { self.provider = provider }
 
     /// Counts outcomes.
-    ///
-    /// - Parameters:
-    ///   - settled: ``TargetOutcomes/partitioned``.
-    ///   - app: the app of the outcomes.
     func count(_ settled: (accepted: TargetOutcomes, others: TargetOutcomes), of app: AppID) {
         if settled.accepted.count > 0 {
             counter(Key(app: app, disposition: .accepted)).increment(by: settled.accepted.count)
@@ -44,9 +40,7 @@ final class PushMetrics: Sendable {
     /// Records the delay of each push with new acceptances, at the last of them. Ignores pushes without a time of
     /// arrival, such as those of campaigns.
     ///
-    /// - Parameters:
-    ///   - pushResults: the results of `pushes`.
-    ///   - pushes: pushes of one app and lane.
+    /// - Parameter pushes: pushes of one app and lane.
     func recordDelays(_ pushResults: PushResults, of pushes: [Delivery<Push>]) {
         guard let first = pushes.first?.message else { return }
         var timer: Timer?

@@ -16,15 +16,7 @@ struct PushSender: Sendable {
     private let environmentFallback: EnvironmentFallback
     private let fidFallback: FIDFallback
 
-    /// Creates the sender.
-    ///
-    /// - Parameters:
-    ///   - routes: the configured routes.
-    ///   - recentOutcomes: the outcomes of redelivered pushes.
-    ///   - revocations: the revoked pushes.
-    ///   - retry: decides about retries.
-    ///   - concurrency: the most requests in flight for one batch and route.
-    ///   - clock: the clock.
+    /// - Parameter concurrency: the most requests in flight for one batch and route.
     init(
         routes: ProviderRoutes, recentOutcomes: RecentOutcomeCache, revocations: Revocations? = nil,
         retry: RetryPolicy, concurrency: Int, clock: SenderClock

@@ -22,18 +22,8 @@ package struct PushStageHandler: StageHandler {
     private let healthCounters: RouteHealthCounters
     private let logger: Logger
 
-    /// Creates the handler.
-    ///
-    /// - Parameters:
-    ///   - provider: the provider of the pushes.
-    ///   - routes: the configured routes.
-    ///   - executors: returns the executor of an app's pushes, ideally that of its connections; the default is Swift's
-    ///     global executor.
-    ///   - retry: decides about retries.
-    ///   - recentOutcomes: the outcomes of redelivered pushes.
-    ///   - revocations: the revoked pushes.
-    ///   - clock: the clock.
-    ///   - logger: the logger.
+    /// - Parameter executors: returns the executor of an app's pushes, ideally that of its connections; the default is
+    ///   Swift's global executor.
     package init(
         provider: Provider, routes: ProviderRoutes,
         executors: @escaping @Sendable (AppID) -> (any TaskExecutor)? = { _ in nil },

@@ -33,10 +33,7 @@ package final class QuotaLimiter: Sendable {
 
     /// - Parameters:
     ///   - name: the project; labels the gauge `heliograph_push_quota_rate`.
-    ///   - provider: the provider.
     ///   - perMinute: the quota of all processes, in messages a minute.
-    ///   - clock: the clock.
-    ///   - logger: logs when the quota is exhausted.
     package init(_ name: String, provider: Provider, perMinute: Int, clock: SenderClock = .system, logger: Logger) {
         self.name = name
         self.clock = clock
@@ -71,7 +68,6 @@ package final class QuotaLimiter: Sendable {
     /// Records the answers to targets that were sent together.
     ///
     /// - Parameters:
-    ///   - devices: the throttled devices.
     ///   - pause: the longest delay that the provider asked for.
     ///   - answered: the number of targets with another answer.
     func record(throttled devices: Set<UUID>, pause: Duration, answered: Int) {

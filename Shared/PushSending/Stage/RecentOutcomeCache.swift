@@ -43,10 +43,7 @@ package final class RecentOutcomeCache: Sendable {
     private let clock: SenderClock
     private let ring: Mutex<RecentOutcomeRing>
 
-    /// - Parameters:
-    ///   - capacity: the most outcomes.
-    ///   - lifetime: how long to keep an outcome. By default until the last attempt of a copy of its push.
-    ///   - clock: the clock.
+    /// - Parameter lifetime: how long to keep an outcome. By default until the last attempt of a copy of its push.
     package init(
         capacity: Int = 50_000, lifetime: Duration = RetryPolicy().latestAttempt, clock: SenderClock = .system
     ) {

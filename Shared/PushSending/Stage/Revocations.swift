@@ -38,10 +38,7 @@ package final class Revocations: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - provider: the provider.
-    ///   - capacity: the most devices, and four times the most notifications. A million devices take 16 MB.
-    ///   - logger: the logger.
+    /// - Parameter capacity: the most devices, and four times the most notifications. A million devices take 16 MB.
     package init(provider: Provider, capacity: Int = 1_000_000, logger: Logger) {
         self.provider = provider
         self.logger = logger

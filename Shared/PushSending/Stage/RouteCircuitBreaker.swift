@@ -24,7 +24,6 @@ final class RouteCircuitBreaker: Sendable {
     /// Creates a closed breaker.
     ///
     /// - Parameters:
-    ///   - clock: the clock.
     ///   - thirdPartyChanged: called after each transition of ``thirdParty``, outside of locks.
     ///   - changed: called after each transition, outside of locks.
     init(

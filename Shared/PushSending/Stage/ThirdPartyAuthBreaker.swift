@@ -27,9 +27,7 @@ final class ThirdPartyAuthBreaker: Sendable {
     private let changed: @Sendable (CircuitBreaker.Transition) -> Void
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - clock: the clock.
-    ///   - changed: called after each transition, outside of locks.
+    /// - Parameter changed: called after each transition, outside of locks.
     init(clock: SenderClock, changed: @escaping @Sendable (CircuitBreaker.Transition) -> Void) {
         self.clock = clock
         self.changed = changed

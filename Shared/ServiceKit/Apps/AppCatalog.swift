@@ -1,40 +1,8 @@
 package import PushProtocol
 import FoundationEssentials
 
-/// The apps of this deployment, read from the YAML file of `HELIOGRAPH_APPS`.
-///
-///     apps:
-///       family-portal:
-///         apns:
-///           topic: com.example.family
-///           key-id: ABCDE12345
-///           team-id: FGHIJ67890
-///           key-file: family-portal.p8                  # relative to this file
-///           environments: [production, development]     # both when absent
-///           # or, in place of the key, a push certificate for each environment:
-///           # certificates: { production: { certificate-file: family.pem, key-file: family.key } }
-///         fcm:
-///           service-account-file: family-portal.json
-///           messages-per-minute: 600000                 # the project's quota; FCM_QUOTA when absent
-///         bearer:
-///           - algorithm: ES256                          # or RS256, HS256
-///             key-file: family-portal.pub.pem           # or jwks-url: https://portal.example/jwks.json
-///             issuer: https://portal.example            # optional, like all below
-///             audience: push                            # a jwks-url requires an audience or an app-claim
-///             user-claim: sub
-///             app-claim: azp                            # the claim with the app's name
-///             app-value: family-portal-ios              # the claim's value; the app's id when absent
-///             leeway: 30s
-///         publishers:                                   # the signers of publishers' tokens for events-api
-///           - algorithm: ES256                          # the same members as bearer, without user-claim
-///             key-file: family-portal-backend.pub.pem
-///         web-origins: [https://portal.example]         # pages that may call the HTTP APIs (CORS)
-///         reports: { queue: true }                      # a queue of reports for the upstream; false when absent
-///         webhooks:
-///           - name: crm                                 # unique in the app
-///             url: https://crm.example/heliograph
-///             secret-file: crm.secrets                  # whsec_…, one a line
-///             events: [delivery, receipt, dead-device]  # all when absent
+/// The apps of this deployment, read from the YAML file of `HELIOGRAPH_APPS`. `Services/Pushctl/README.md` describes its
+/// keys.
 ///
 /// Parsing is strict: an unknown, missing, repeated or mistyped key is an error with its line, and so is an unreadable
 /// file that the process uses. The services validate the files' content.

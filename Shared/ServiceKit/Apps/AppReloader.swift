@@ -35,7 +35,6 @@ package actor AppReloader: Service {
     private var retryAt: ContinuousClock.Instant?
 
     /// - Parameters:
-    ///   - path: the apps file.
     ///   - served: the apps that the process serves from its start.
     ///   - files: the kinds of files that must exist.
     ///   - condition: the readiness condition. Holds, or is degraded.

@@ -8,10 +8,7 @@ package struct Settings: Sendable {
     /// The files of secrets set as `NAME_FILE`, by the key's name.
     private let secretFiles: [String: String]
 
-    /// - Parameters:
-    ///   - keys: the declared keys.
-    ///   - values: the validated values, by the key's name.
-    ///   - secretFiles: the files of secrets, by the key's name.
+    /// - Parameter secretFiles: the files of secrets, by the key's name.
     init(keys: [ConfigurationKey], values: [String: String], secretFiles: [String: String]) {
         names = Set(keys.map(\.name))
         self.values = values

@@ -15,7 +15,6 @@ package final class MetricSamples: Sendable {
     ///
     /// - Parameters:
     ///   - name: The full name of the family, such as `heliograph_broker_blocked`.
-    ///   - labels: The labels of the series.
     ///   - value: Returns the value. Called at every scrape, so it must not block.
     package func register(
         _ name: String, labels: [(String, String)] = [], _ value: @escaping @Sendable () -> Double

@@ -8,7 +8,6 @@ protocol MetricSeries: Sendable {
     /// - Parameters:
     ///   - family: The name of the metric family, such as `http_requests_total`.
     ///   - labels: The label set with its braces; empty without labels.
-    ///   - text: The page that Prometheus scrapes.
     func render(_ family: String, _ labels: String, into text: inout String)
 }
 

@@ -39,7 +39,7 @@ struct SenderUnderTest: Sendable {
         routes = ProviderRoutes(gateways.byRoute, provider: .apns, clock: time.clock, logger: logger)
         for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
         watch = CredentialWatcher(
-            { gateways.watchedFiles }, routes: routes, provider: .apns, clock: time.clock, logger: logger)
+            { [gateways] in gateways.watchedFiles }, routes: routes, provider: .apns, clock: time.clock, logger: logger)
         handler = PushStageHandler(
             provider: .apns, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }

@@ -49,7 +49,7 @@ struct SenderUnderTest: Sendable {
         self.gateways = gateways
         routes = ProviderRoutes(gateways.byRoute, provider: .fcm, clock: time.clock, logger: logger)
         watch = CredentialWatcher(
-            { gateways.watchedFiles }, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
+            { [gateways] in gateways.watchedFiles }, routes: routes, provider: .fcm, clock: time.clock, logger: logger)
         handler = PushStageHandler(
             provider: .fcm, routes: routes, revocations: revocations, clock: time.clock, logger: logger)
     }

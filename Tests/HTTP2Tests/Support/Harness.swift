@@ -1,9 +1,10 @@
-@testable import HTTP2
 import HTTP2Server
 import Logging
 import Primitives
 import Synchronization
 import TestSupport
+
+@testable import HTTP2
 
 /// Returns a logger for errors only.
 func testLogger() -> Logger {

@@ -1,6 +1,7 @@
 import FoundationEssentials
-@testable import Providers
 import Testing
+
+@testable import Providers
 
 struct ProviderRequestBatchTests {
     private let id = UUID(uuidString: "6F1F8F5E-53F2-5B0C-9D0A-0B1DE15C7C3A")!

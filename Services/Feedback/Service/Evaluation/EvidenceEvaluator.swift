@@ -29,9 +29,7 @@ struct EvidenceEvaluator: Service {
     private let now: @Sendable () async throws -> Timestamp
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - evidenceRetention: The retention of evidence after its decision.
-    ///   - now: The time that all processes share (``DatabaseClock``).
+    /// - Parameter now: The time that all processes share (``DatabaseClock``).
     init(
         store: EvaluationStore, evidenceRetention: Duration, publisher: CommandPublisher,
         now: @escaping @Sendable () async throws -> Timestamp, logger: Logger

@@ -50,9 +50,7 @@ package struct GuardRule: Hashable, Sendable {
 
     /// Returns a route's normal share of rejections, from 0 to 1; 0 if there are too few answers.
     ///
-    /// - Parameters:
-    ///   - believed: Approved rejections in the period, without the ones that an operator released.
-    ///   - answered: Answers in the period.
+    /// - Parameter believed: Approved rejections in the period, without the ones that an operator released.
     func normalShare(believed: Int, answered: Int) -> Double {
         Double(answered) * share < Double(minimum) ? 0 : Double(believed) / Double(answered)
     }

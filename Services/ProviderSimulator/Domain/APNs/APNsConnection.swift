@@ -7,8 +7,6 @@ final class APNsConnection: Sendable {
     private let binding = Mutex(ProviderTokenBinding())
 
     /// The key of the request's provider token. Throws when this connection may not use it.
-    ///
-    /// - Parameter authorization: the header's value.
     func admit(
         _ authorization: String, apps: KnownApps, environment: ProviderEnvironment, now: Timestamp
     ) throws(APNsRejection) -> APNsKey {

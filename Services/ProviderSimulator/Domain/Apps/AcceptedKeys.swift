@@ -18,7 +18,6 @@ final class AcceptedKeys: Sendable {
 
     /// Adds the key of a `POST /keys` request.
     ///
-    /// - Parameter body: The request's body, one key.
     /// - Returns: The number of keys added, for the response: always 1.
     func add(_ body: JSONValue) throws(ControlRequestError) -> Int {
         let posted = try PostedKey(body)

@@ -155,7 +155,6 @@ struct NewApp: Sendable {
         """
     }
 
-    /// - Parameter folder: the folder's name.
     func readme(folder: String) -> String {
         let platforms = [apns.map { "iOS `\($0.bundle)`" }, hasFCM ? "Android `\(package ?? "(any package)")`" : nil]
         let keys =

@@ -9,7 +9,6 @@ struct BrokerExport: Sendable {
     private let sections: [String: [[String: JSONValue]]]
     private let host: String
 
-    /// - Parameter host: the virtual host to compare.
     init(json: [UInt8], host: String = BrokerDefinitions.virtualHost) throws(CommandError) {
         guard let document = (try? WireCoding.decode(JSONValue.self, from: json))?.object else {
             throw CommandError("the broker's definitions are no JSON object; run \(Self.command)", .input)

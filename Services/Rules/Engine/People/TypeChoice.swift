@@ -42,7 +42,6 @@ extension AppDefaults {
 // MARK: - JSON and storage
 
 extension TypeChoice {
-    /// - Parameter path: the path of the value, for errors.
     package init(_ value: JSONValue, at path: String) throws(WireError) {
         if let isOn = value.bool {
             self = .all(isOn)

@@ -12,9 +12,7 @@ package struct FieldTree: Hashable, Sendable {
 
     /// Adds a field.
     ///
-    /// - Parameters:
-    ///   - path: the names down to the field.
-    ///   - isRequired: whether the field, and all objects around it, must be present.
+    /// - Parameter isRequired: whether the field, and all objects around it, must be present.
     mutating func add(_ path: ArraySlice<String>, isRequired: Bool, _ schema: JSONValue?) {
         guard let name = path.first else {
             if let schema, !schemas.contains(schema) { schemas.append(schema) }

@@ -7,8 +7,6 @@ package enum RuleDirectory {
     static let maximumFileSize = 4 * 1024 * 1024
 
     /// Reads all files of a folder, or throws all errors of all files. Ignores hidden files.
-    ///
-    /// - Parameter isConfigured: whether an app is configured (``RuleSets``).
     package static func load(
         _ directory: String, isConfigured: @escaping @Sendable (AppID) -> Bool = { _ in false }
     ) throws(RuleFileError) -> RuleSets {

@@ -8,7 +8,6 @@ package struct Template: Sendable {
     let language: Language?
     let parts: [TemplatePart]
 
-    /// - Parameter language: the language of the text.
     init(_ text: String, in language: Language? = nil) throws(TemplateError) {
         self.text = text
         self.language = language

@@ -24,8 +24,6 @@ package enum WrittenDate: Hashable, Sendable {
     }
 
     /// Returns the timestamp of the date or time.
-    ///
-    /// - Parameter time: the local time for a date.
     func moment(in zone: Zone, at time: LocalTime) -> Timestamp {
         switch self {
         case .moment(let moment): moment
@@ -46,9 +44,7 @@ package enum WrittenDate: Hashable, Sendable {
 
     /// Formats the value for a recipient; `nil` if it lacks the requested time.
     ///
-    /// - Parameters:
-    ///   - hasDate: whether to show the date.
-    ///   - hasTime: whether to show the time; a date has none.
+    /// - Parameter hasTime: whether to show the time; a date has none.
     func text(_ localization: Localization, hasDate: Bool, hasTime: Bool) -> String? {
         let locale = Locale(identifier: localization.language.tag)
         switch self {

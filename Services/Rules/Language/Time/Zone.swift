@@ -86,6 +86,5 @@ package struct Zone: Hashable, Sendable {
 }
 
 extension Timestamp {
-    /// - Parameter second: the Unix time.
     package init(second: Int) { self.init(milliseconds: Int64(second) * 1000) }
 }

@@ -85,7 +85,6 @@ struct InstallationRoutes: Sendable {
 }
 
 extension JSONValue {
-    /// - Parameter records: of one installation.
     fileprivate static func installation(_ id: InstallationID, _ records: [RegistrationRecord]) -> JSONValue {
         // The latest registration has the current device data.
         let latest = records.max { $0.registration.registeredAt < $1.registration.registeredAt }

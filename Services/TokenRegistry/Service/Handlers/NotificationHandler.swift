@@ -88,8 +88,6 @@ extension MessageSpan {
 
 extension PushPlan {
     /// The plan's messages for the bus, with their routing keys.
-    ///
-    /// - Parameter arrivedAt: when the causing event arrived, for metrics.
     func outbound(arrivedAt: Timestamp? = nil) throws(WireError) -> [Outbound] {
         var messages: [Outbound] = []
         for push in pushes {
