@@ -27,3 +27,16 @@ package indirect enum Disposition: Hashable, Sendable {
     /// Acknowledge without effect (expired, duplicate, no recipient), and count the reason.
     case discard(Reason)
 }
+
+extension Disposition {
+    /// The attribute `heliograph.disposition` of a span.
+    package var label: String {
+        switch self {
+        case .done: "done"
+        case .retry: "retry"
+        case .postpone: "postpone"
+        case .deadLetter: "dead-letter"
+        case .discard: "discard"
+        }
+    }
+}

@@ -103,7 +103,7 @@ extension WorkQueue {
         case .rulesEvents, .rulesAppEvents: true
         case .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications, .registryAppNotifications,
             .registryDevices, .registryAppDevices, .registryCampaigns, .senderPushes, .feedbackOutcomes,
-            .feedbackErasures:
+            .feedbackErasures, .webhookReports:
             false
         }
     }

@@ -21,7 +21,7 @@ import Tracing
         _ body: () async throws -> Void
     ) async throws {
         let stage = Stage(
-            service: "rules", queues: [queue], policy: policy, bus: bus, handler: handler,
+            service: "rules", queues: [queue], policy: { _ in policy }, bus: bus, handler: handler,
             tracer: SpanTracer(sampler: TraceSampler(ratio: ratio)) { [spans] in spans.add($0) },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         try await withRunning(stage) { _ in try await body() }

@@ -13,16 +13,3 @@ extension Stage {
             logger: logger)
     }
 }
-
-extension Disposition {
-    /// The value of the metric label `disposition`.
-    package var label: String {
-        switch self {
-        case .done: "done"
-        case .retry: "retry"
-        case .postpone: "postpone"
-        case .deadLetter: "dead-letter"
-        case .discard: "discard"
-        }
-    }
-}
