@@ -58,7 +58,9 @@ import Testing
         let wanted = [
             "authorities": Set(base.map(\.name)),
             "autoscaled": Set(base.filter { $0.kind == "Deployment" }.map(\.name)),
-            "keda": Set(base.filter { $0.kind == "Deployment" }.map(\.name)).subtracting(["events-api", "webhook-sender"]),
+            "keda": Set(base.filter { $0.kind == "Deployment" }.map(\.name)).subtracting([
+                "events-api", "webhook-sender",
+            ]),
             "pgbouncer": ["rules", "token-registry", "feedback", "events-api"],
         ]
         for (component, expected) in wanted {

@@ -151,7 +151,7 @@ def test_an_event_without_a_trace_begins_one(traced, receiver):
         lambda: next((s for s in receiver.spans() if s.attributes.get("cloudevents.event_id") == id), None),
         what="the event's span")
     assert root.parent == "" and root.name == EVENTS
-    spans = complete(receiver, root.trace, PUSHES, "push apns", "process rules.outcomes")
+    spans = complete(receiver, root.trace, NOTIFICATIONS, PUSHES, "push apns", "process rules.outcomes")
     assert named(spans, PUSHES).parent == named(spans, NOTIFICATIONS).id
 
 
@@ -169,10 +169,11 @@ def test_the_header_of_a_request_is_the_event_s_upstream(traced, receiver):
     code, key = traced.pushctl("keys", "create", "--service", "rules", "--name", f"traces-{uuid.uuid4().hex[:8]}",
                                "--app", APP, "--may", "events:publish")
     assert code == 0, key
+    key = next(line for line in key.splitlines() if line.startswith("hgk_"))
     status, answer = traced.http(
-        "POST", f"{traced.env['EVENTS_API_URL']}/v1/events", event(user, str(uuid.uuid4())),
-        {"Authorization": f"Bearer {key.split()[-1]}", "Content-Type": "application/cloudevents+json",
-         "traceparent": upstream.traceparent})
+        "POST", f"{traced.env['EVENTS_API_URL']}/v1/events", raw=event(user, str(uuid.uuid4())),
+        headers={"Authorization": f"Bearer {key}", "Content-Type": "application/cloudevents+json",
+                 "traceparent": upstream.traceparent})
     assert status in (200, 202), answer
     spans = complete(receiver, upstream.trace, "publish events", EVENTS, "push apns")
     published = named(spans, "publish events")
