@@ -1,5 +1,6 @@
 """Faults of one service process: ended, frozen, short of descriptors, memory, processor, or with blocked output."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -273,7 +274,10 @@ class OutputBlocked(Restarted):
         os.mkfifo(log, 0o600)
         # Kept open for reading, so that the service can open it, and never read.
         self.reader = os.open(log, os.O_RDWR | os.O_NONBLOCK)
-        os.write(self.reader, b"x" * 60_000)
+        # Full to the last byte, because a service that has little to do writes few lines.
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(self.reader, b"x" * 64)
         self.environment(stack).write_text("LOG_LEVEL=debug\n")
 
     def clear(self, stack):
