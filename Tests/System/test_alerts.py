@@ -7,6 +7,7 @@ alerts that cannot be caused here. The rules are those of deploy/monitoring with
 import pathlib
 import re
 import subprocess
+import threading
 import time
 import uuid
 
@@ -79,6 +80,38 @@ def test_a_stopped_database_fires_alerts_about_dependencies_requests_and_old_mes
         stack.service("ready", "database")
     eventually(lambda: len(requests_of(stack, token)) == 1, 60, "the push")
     ends(prometheus, *alerts)
+
+
+def test_a_locked_table_fires_the_alert_about_the_connections_of_a_service(stack, prometheus):
+    headers = {"Authorization": f"Bearer {stack.bearer(APP, f'al-{uuid.uuid4()}')}"}
+    alert, stop = "HeliographDatabasePoolExhausted", threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            stack.http("GET", f"{stack.env['RULES_URL']}/v1/inbox", headers=headers)
+
+    lock = subprocess.Popen(
+        ["psql", "-XAtq", stack.env["DATABASE_URL"], "-c",
+         "BEGIN; LOCK TABLE rules.inbox IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(120)"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    threads = [threading.Thread(target=ask) for _ in range(40)]
+    try:
+        eventually(lambda: sql(stack, "SELECT 1 FROM pg_locks WHERE granted AND relation = 'rules.inbox'::regclass "
+                                      "AND mode = 'AccessExclusiveLock'") == "1", 30, "the lock")
+        for thread in threads:
+            thread.start()
+            # One after another, so that their time-outs do not end together.
+            stop.wait(0.05)
+        eventually(lambda: fires(prometheus, alert, service="rules"), 60, "the alert about connections")
+    finally:
+        stop.set()
+        sql(stack, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(120)%' "
+                   "AND pid <> pg_backend_pid()")
+        lock.wait(30)
+        for thread in threads:
+            if thread.ident:
+                thread.join(30)
+    ends(prometheus, alert)
 
 
 def test_a_memory_alarm_of_the_broker_fires_its_alert(stack, prometheus):

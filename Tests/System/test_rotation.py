@@ -1,7 +1,6 @@
-"""Keys are replaced while events arrive: no process restarts, and each event is pushed once.
+"""Every secret is replaced while events arrive: no process restarts, and each event is pushed once.
 
-The keys of providers are replaced in `test_sender_restarts.py`, passwords in `RotationTests`. deploy/operations/hardening.md
-describes the rotations.
+The keys of providers are replaced in `test_sender_restarts.py`. deploy/operations/hardening.md describes the rotations.
 """
 
 import base64
@@ -9,6 +8,7 @@ import contextlib
 import os
 import pathlib
 import re
+import subprocess
 import threading
 import uuid
 
@@ -18,6 +18,7 @@ from test_presence_and_inbox import sql
 from test_token_deactivation import requests_of
 
 STAGES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api")
+WITH_DATABASE = ("rules", "token-registry", "feedback", "events-api")
 
 
 def replace(path: pathlib.Path, text: str) -> None:
@@ -26,6 +27,11 @@ def replace(path: pathlib.Path, text: str) -> None:
     new.write_text(text)
     new.chmod(0o600)
     os.replace(new, path)
+
+
+def rabbitmqctl(stack, *arguments: str, secret: str | None = None) -> None:
+    subprocess.run([stack.state / "rabbitmqctl", "-q", *arguments], input=secret, text=True,
+                   capture_output=True, check=True, timeout=180)
 
 
 @contextlib.contextmanager
@@ -66,6 +72,28 @@ def without_loss(stack, phones):
     eventually(lambda: len(requests_of(stack, token)) >= len(sent), 60, "all pushes")
     assert len(requests_of(stack, token)) == len(sent)
     assert {service: stack.service("pid", service) for service in STAGES} == pids
+
+
+def test_passwords_of_the_broker_and_the_database_change_under_traffic(stack, phones):
+    secrets = stack.state / "secrets"
+    with without_loss(stack, phones):
+        for service in STAGES:
+            former, password = (secrets / f"broker-{service}").read_text().strip(), uuid.uuid4().hex
+            rabbitmqctl(stack, "change_password", service, secret=f"{password}\n")
+            replace(secrets / f"broker-{service}", password)
+            url = secrets / f"amqp-url-{service}"
+            replace(url, url.read_text().replace(former, password))
+            rabbitmqctl(stack, "close_all_user_connections", service, "new password")
+        for service in WITH_DATABASE:
+            former, password = (secrets / f"database-{service}").read_text().strip(), uuid.uuid4().hex
+            sql(stack, f"ALTER ROLE \"{service}\" PASSWORD '{password}'")
+            replace(secrets / f"database-{service}", password)
+            url = secrets / f"database-url-{service}"
+            replace(url, url.read_text().replace(former, password))
+            sql(stack, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{service}'")
+        for service in STAGES:
+            port = stack.admin_port(service)
+            eventually(lambda: stack.http("GET", f"http://127.0.0.1:{port}/health/ready")[0] == 200, 60, service)
 
 
 def test_the_encryption_key_of_stored_tokens_changes_under_traffic(stack, phones):

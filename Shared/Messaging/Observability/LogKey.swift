@@ -5,6 +5,8 @@ enum LogKey {
     static let exchange = "exchange"
     static let routingKey = "routing_key"
     static let messageID = "message_id"
+    static let correlation = "correlation"
+    static let causation = "causation"
     static let attempt = "attempt"
     static let reason = "reason"
     static let detail = "detail"

@@ -185,11 +185,9 @@ struct MessageAcknowledger: Sendable {
             }
         logger.log(
             level: level, "Settled: \(settlement.disposition.label)",
-            metadata: [
-                LogKey.queue: "\(settlement.inbound.queue.name)", LogKey.reason: "\(reason.code)",
-                LogKey.detail: "\(reason.detail)", LogKey.messageID: "\(settlement.inbound.messageID ?? "-")",
-                LogKey.attempt: "\(settlement.inbound.attempt)",
-            ])
+            metadata: LogMetadata.of(settlement.inbound, settlement.message).merging([
+                LogKey.reason: "\(reason.code)", LogKey.detail: "\(reason.detail)",
+            ]) { $1 })
     }
 
     private func report(_ answers: [AMQPConfirmation], to messages: [AMQPMessage]) {
@@ -199,7 +197,7 @@ struct MessageAcknowledger: Sendable {
             case .confirmed: break
             case .nacked:
                 logger.warning(
-                    "Broker nacked a message; publishing it again", metadata: Self.destination(of: message))
+                    "Broker nacked a message; publishing it again", metadata: LogMetadata.of(message))
             case .returned(let code, let text):
                 let next =
                     answer.isPermanentRefusal
@@ -207,12 +205,8 @@ struct MessageAcknowledger: Sendable {
                     : "Message was returned; publishing it again. Apply the topology or check permissions"
                 logger.error(
                     "\(next)",
-                    metadata: Self.destination(of: message).merging([LogKey.reply: "\(code) \(text)"]) { $1 })
+                    metadata: LogMetadata.of(message).merging([LogKey.reply: "\(code) \(text)"]) { $1 })
             }
         }
-    }
-
-    private static func destination(of message: AMQPMessage) -> Logger.Metadata {
-        [LogKey.exchange: "\(message.exchange)", LogKey.routingKey: "\(message.routingKey)"]
     }
 }

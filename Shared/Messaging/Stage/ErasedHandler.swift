@@ -37,8 +37,11 @@ protocol ErasedDelivery: AnyObject, Sendable {
     var inbound: Inbound { get }
     /// The delivery tag.
     var tag: AMQPDeliveryTag { get }
+    /// The ids of a message of the bus; `nil` of an event, which has none.
+    var trace: Trace? { get }
 }
 
 extension Delivery: ErasedDelivery {
     var tag: AMQPDeliveryTag { inbound.delivery.tag }
+    var trace: Trace? { (message as? any WireMessage)?.trace }
 }
