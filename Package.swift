@@ -163,7 +163,7 @@ let package = Package(
         shared("HTTP2", ["CNGHTTP2", "Primitives", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         shared("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
         shared("HTTPSFetch", ["CCurl", logging]),
-        shared("TraceExport", ["HTTPSFetch", "Primitives", logging, metrics, tracing, lifecycle]),
+        shared("TraceExport", ["HTTPSFetch", "Primitives", "PushProtocol", logging, metrics, tracing, lifecycle]),
         shared(
             "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, tracing, lifecycle],
             exclude: ["BrokerFacts.md"]),
@@ -312,7 +312,9 @@ let package = Package(
                 "HTTP2", "HTTP2Server", "Primitives", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL,
             ]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
-        tests("TraceExport", ["TraceExport", "HTTPSFetch", "Primitives", "TestSupport", logging, tracing]),
+        tests(
+            "TraceExport",
+            ["TraceExport", "HTTPSFetch", "Primitives", "PushProtocol", "TestSupport", logging, tracing]),
         tests(
             "Messaging",
             [

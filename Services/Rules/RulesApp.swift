@@ -87,7 +87,7 @@ struct RulesApp {
             condition: context.readiness.condition("rules", waiting: "the rule files are not checked yet"),
             logger: logger)
         let appReloader = try context.appReloader(
-            catalog, using: .bearer, consuming: { [.rulesAppEvents($0)] }, publishingTo: [.notifications]
+            catalog, using: .bearer, consuming: { [.rulesAppEvents($0.id)] }, publishingTo: [.notifications]
         ) { app, queues in
             // Before the first event: the rule file may be as new as the app. Before the keys, which a repeated call would
             // add again.

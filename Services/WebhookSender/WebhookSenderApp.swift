@@ -26,7 +26,7 @@ struct WebhookSenderApp {
             handler: ReportHandler(
                 endpoints: endpoints, failureTime: settings.failureTime, now: { .now }))
         let reloader = try context.appReloader(
-            catalog, using: .webhooks, consumingQueuesOf: { $0.reportWebhooks.map(\.queue) }, publishingTo: []
+            catalog, using: .webhooks, consuming: { $0.reportWebhooks.map(\.queue) }, publishingTo: []
         ) { app, queues in
             try endpoints.add(app)
             for queue in queues { stage.consume(queue) }

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import Foundation
+internal import Glibc
 
 /// The input of a transfer.
 struct TransferSpecification: Sendable {

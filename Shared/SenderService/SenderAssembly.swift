@@ -36,7 +36,7 @@ extension ServiceContext {
         readiness.register("credential-files") { credentials.problem.map { .degraded($0) } ?? .holds }
 
         let reloader = try appReloader(
-            catalog, using: files, consuming: { WorkQueue.pushes(provider, of: [$0]) }, publishingTo: []
+            catalog, using: files, consuming: { WorkQueue.pushes(provider, of: [$0.id]) }, publishingTo: []
         ) { app, queues in
             let added = try await current.add(app)
             routes.add(added.routes)

@@ -55,7 +55,7 @@ extension ServiceContext {
         let tracing = try tracing()
         return BusAssembly(
             publisher: publisher, consumer: consumer, bus: AMQPBus(publisher: publisher, consumer: consumer),
-            tracer: tracing?.tracer, services: (tracing.map { [$0.exporter] } ?? []) + [publisher, consumer, check])
+            tracer: tracing.tracer, services: tracing.services + [publisher, consumer, check])
     }
 }
 
@@ -79,8 +79,8 @@ extension ServiceContext {
         let check = try topologyCheck(Topology(apps: apps).subset(consuming: [], publishingTo: exchanges))
         let tracing = try tracing()
         return PublisherAssembly(
-            publisher: publisher, tracer: tracing?.tracer,
-            services: (tracing.map { [$0.exporter] } ?? []) + [publisher, check])
+            publisher: publisher, tracer: tracing.tracer,
+            services: tracing.services + [publisher, check])
     }
 
     /// Registers the readiness condition of a publishing connection, and exports its state.
@@ -118,18 +118,7 @@ extension ServiceContext {
     ///   - add: starts to serve an app and to consume its queues. Throws if the app cannot be served yet.
     package func appReloader(
         _ served: AppCatalog, using files: AppCatalog.Files,
-        consuming queues: @escaping @Sendable (AppID) -> [WorkQueue],
-        publishingTo exchanges: [ExchangeName],
-        add: @escaping @Sendable (AppConfiguration, [WorkQueue]) async throws -> Void
-    ) throws(ConfigurationError) -> AppReloader {
-        try appReloader(
-            served, using: files, consumingQueuesOf: { queues($0.id) }, publishingTo: exchanges, add: add)
-    }
-
-    /// ``appReloader(_:using:consuming:publishingTo:add:)`` for queues that depend on the app's configuration.
-    package func appReloader(
-        _ served: AppCatalog, using files: AppCatalog.Files,
-        consumingQueuesOf queues: @escaping @Sendable (AppConfiguration) -> [WorkQueue],
+        consuming queues: @escaping @Sendable (AppConfiguration) -> [WorkQueue],
         publishingTo exchanges: [ExchangeName],
         add: @escaping @Sendable (AppConfiguration, [WorkQueue]) async throws -> Void
     ) throws(ConfigurationError) -> AppReloader {

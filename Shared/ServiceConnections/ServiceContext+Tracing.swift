@@ -1,17 +1,18 @@
 package import ServiceKit
+package import ServiceLifecycle
 package import TraceExport
 import HTTPSFetch
 
 /// The tracer of a service, and the exporter of its spans.
 package struct TracingAssembly: Sendable {
-    package let tracer: SpanTracer
-    /// Run it first, so that it stops last and sends the spans of the other services.
-    package let exporter: SpanExporter
+    /// `nil` without a receiver. Then no span is created.
+    package var tracer: SpanTracer?
+    /// Run them first, so that they stop last and send the spans of the other services.
+    package var services: [any Service] = []
 }
 
 extension ServiceContext {
-    /// Creates the tracer; `nil` without a receiver. Then no span is created.
-    package func tracing() throws(ConfigurationError) -> TracingAssembly? {
+    package func tracing() throws(ConfigurationError) -> TracingAssembly {
         let (traces, base) = (
             try settings.optionalString(.traceSignalEndpoint), try settings.optionalString(.traceEndpoint)
         )
@@ -23,7 +24,7 @@ extension ServiceContext {
             throw ConfigurationError(
                 "\(ConfigurationKey.traceHeaders.name): its value is not of the form name=value,name2=value2")
         }
-        guard let endpoint else { return nil }
+        guard let endpoint else { return TracingAssembly() }
         let client = HTTPSFetch(
             caFile: try settings.optionalString(.traceCertificate), timeout: .seconds(10),
             allowsPlainHTTP: try settings.boolean(.allowPlaintext))
@@ -33,6 +34,6 @@ extension ServiceContext {
             over: client, logger: logger)
         let ratio = Double(try settings.string(.traceRatio)) ?? 1
         return TracingAssembly(
-            tracer: SpanTracer(sampler: TraceSampler(ratio: ratio), finish: exporter.add), exporter: exporter)
+            tracer: SpanTracer(sampler: TraceSampler(ratio: ratio), finish: exporter.add), services: [exporter])
     }
 }

@@ -11,7 +11,7 @@ enum ImportRules {
         "HTTP2": ["CNGHTTP2", "Primitives"],
         "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
-        "TraceExport": ["HTTPSFetch", "Primitives"],
+        "TraceExport": ["HTTPSFetch", "Primitives", "PushProtocol"],
         "Messaging": ["AMQP", "Primitives", "PushProtocol"],
         "DecisionLog": ["Postgres", "Primitives", "PushProtocol"],
         "Providers": ["PushProtocol"],

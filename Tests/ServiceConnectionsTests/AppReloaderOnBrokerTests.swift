@@ -40,7 +40,7 @@ import TestSupport
             let recorder = Recorder()
             let stage = try test.context.stage(queues: queues, on: bus, handler: recorder)
             let reloader = try test.context.appReloader(
-                catalog, using: .all, consuming: { [.rulesAppEvents($0)] }, publishingTo: [.notifications]
+                catalog, using: .all, consuming: { [.rulesAppEvents($0.id)] }, publishingTo: [.notifications]
             ) { _, queues in
                 for queue in queues { stage.consume(queue) }
             }

@@ -13,9 +13,8 @@ import uuid
 import yaml
 
 import monitoring
-from local_stack import eventually
+from local_stack import eventually, sql
 from test_monitoring import APP, fires, prometheus, tell  # noqa: F401
-from test_presence_and_inbox import sql
 from test_token_deactivation import requests_of, script
 import test_token_spike as spike
 from test_token_spike import quarantine  # noqa: F401
@@ -48,10 +47,8 @@ def with_settings(stack, service: str, text: str) -> None:
     """Restarts a service with further settings; with none, with its own."""
     file = stack.state / "environment" / service
     file.parent.mkdir(exist_ok=True)
-    stack.service("stop", service)
     file.write_text(text) if text else file.unlink(missing_ok=True)
-    stack.service("start", service)
-    stack.service("ready", service)
+    stack.restart_all(service)
 
 
 def test_a_stopped_database_fires_alerts_about_dependencies_requests_and_old_messages(stack, phones, prometheus):

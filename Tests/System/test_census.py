@@ -1,22 +1,15 @@
 """The census: a message that is taken from a queue by hand is named with its stage within a minute."""
 
-import subprocess
 import time
 import uuid
 
 import pytest
 from chaos_census import PLACES, take_one
-from local_stack import cloud_event, eventually
+from local_stack import cloud_event, eventually, sql
 
 APP = "family-portal"
 TYPE = "chat.message.created"
 LIMIT = 60
-
-
-def sql(stack, query: str) -> str:
-    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"], "-c", query], capture_output=True, text=True,
-                          timeout=20, check=True)
-    return done.stdout.strip()
 
 
 def tell(stack, user: str, event: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from browser import chromium
 from client_proxy import Proxy
-from local_stack import ROOT, cloud_event, eventually
+from local_stack import ROOT, cloud_event, eventually, sql
 
 APP = "family-portal"
 CLIENTS = ROOT / "deploy" / "clients"
@@ -104,12 +104,6 @@ def say(stack, user: str, thread: str | None = None) -> str:
 def explanation(stack, event: str) -> str:
     code, output = stack.pushctl("explain", event, "--app", APP)
     return output if code == 0 else ""
-
-
-def sql(stack, statement: str) -> str:
-    done = subprocess.run(
-        ["psql", "-XAtq", stack.env["DATABASE_URL"], "-c", statement], capture_output=True, text=True, timeout=20, check=True)
-    return done.stdout.strip()
 
 
 def devices(stack, user: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ import urllib.parse
 import uuid
 
 import pytest
-from local_stack import ROOT, cloud_event, eventually
+from local_stack import ROOT, cloud_event, eventually, sql
 
 APP = "family-portal"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
@@ -186,12 +186,6 @@ def doctor(stack, *, codes: tuple[int, ...], input: str, **variables) -> dict[st
             found.setdefault(finding["check"], []).append(finding)
     assert answer["healthy"] == (found == {})
     return found
-
-
-def sql(stack, query: str) -> str:
-    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"], "-c", query], capture_output=True, text=True,
-                          timeout=20, check=True)
-    return done.stdout.strip()
 
 
 def test_doctor_finds_nothing_on_a_healthy_stack_and_names_each_cure(stack, told):

@@ -1,21 +1,19 @@
 """Erasure removes a user from the tables of every service, and from messages in flight."""
 
+import functools
 import json
 import subprocess
 import time
 import uuid
 
+import local_stack
 from local_stack import cloud_event, eventually
 
 APP = "family-portal"
 SCHEMAS = ("rules", "registry", "feedback")
 
-
-def sql(stack, statement: str, **values: str) -> str:
-    options = [part for name, value in values.items() for part in ("-v", f"{name}={value}")]
-    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"], *options],
-                          input=statement, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout.strip()
+# Statements over many rows.
+sql = functools.partial(local_stack.sql, timeout=60)
 
 
 def places(stack, text: str) -> set[str]:

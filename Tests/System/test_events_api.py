@@ -262,12 +262,7 @@ def events_api_confirm_time(stack):
     file = stack.state / "environment" / "events-api"
     file.parent.mkdir(exist_ok=True)
     file.write_text("EVENTS_API_CONFIRM_TIME=1s\n")
-    restart(stack)
+    stack.restart_all("events-api")
     yield
     file.unlink()
-    restart(stack)
-
-
-def restart(stack) -> None:
-    for verb in ("stop", "start", "ready"):
-        stack.service(verb, "events-api")
+    stack.restart_all("events-api")

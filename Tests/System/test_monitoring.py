@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 import monitoring
-from local_stack import cloud_event, eventually
+from local_stack import eventually
 from port_reservation import free_port_base
 from test_token_deactivation import requests_of
+from upstream import chat_event
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"
@@ -107,10 +108,8 @@ def tell(stack, user: str, count: int = 1, timestamp: int | None = None) -> None
     with stack.channel() as channel:
         for _ in range(count):
             event = str(uuid.uuid4())
-            data = {"message": {"id": event, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
-                    "participants": [user]}
             channel.basic_publish(
-                "events", f"{APP}.{TYPE}", cloud_event(TYPE, data, event),
+                "events", f"{APP}.{TYPE}", chat_event(user, event),
                 pika.BasicProperties(content_type="application/cloudevents+json", timestamp=timestamp), mandatory=True)
 
 

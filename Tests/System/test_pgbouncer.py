@@ -10,20 +10,15 @@ import uuid
 
 import pytest
 
-from local_stack import cloud_event, eventually
+from local_stack import eventually, sql
 from port_reservation import free_port_base
 from test_token_deactivation import requests_of
+from upstream import chat_event
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPONENT = ROOT / "deploy" / "kubernetes" / "components" / "pgbouncer"
 SERVICES = ("rules", "token-registry", "feedback", "events-api")
 APP, TYPE = "family-portal", "chat.message.created"
-
-
-def sql(stack, query: str) -> str:
-    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"]], input=query, capture_output=True, text=True,
-                          timeout=20, check=True)
-    return done.stdout.strip()
 
 
 def database_ini() -> str:
@@ -77,25 +72,18 @@ def pooled(stack, pooler):
     settings.mkdir(exist_ok=True)
     proxies = stack.state / "proxies"
 
-    def restart() -> None:
-        for service in SERVICES:
-            stack.service("stop", service)
-            stack.service("start", service)
-        for service in SERVICES:
-            stack.service("ready", service)
-
     assert not proxies.exists()
     proxies.write_text("".join(f"{service} {stack.port_base + 3} {pooler}\n" for service in SERVICES))
     for service in SERVICES:
         (settings / service).write_text("DATABASE_STATEMENTS=unnamed\n")
     try:
-        restart()
+        stack.restart_all(*SERVICES)
         yield pooler
     finally:
         proxies.unlink()
         for service in SERVICES:
             (settings / service).unlink()
-        restart()
+        stack.restart_all(*SERVICES)
 
 
 def test_services_share_the_connections_of_a_pooler_in_transaction_mode(stack, pooled, phones):
@@ -106,9 +94,7 @@ def test_services_share_the_connections_of_a_pooler_in_transaction_mode(stack, p
     events = [str(uuid.uuid4()) for _ in range(100)]
     with stack.channel() as channel:
         for number, event in enumerate(events):
-            data = {"message": {"id": event, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
-                    "participants": [users[number % len(users)]]}
-            channel.basic_publish("events", f"{APP}.{TYPE}", cloud_event(TYPE, data, event))
+            channel.basic_publish("events", f"{APP}.{TYPE}", chat_event(users[number % len(users)], event))
     pushed = lambda: sum(len(requests_of(stack, token)) for token in tokens.values())  # noqa: E731
     eventually(lambda: pushed() == len(events), 60, "all pushes")
     eventually(lambda: all(stack.is_answered(event) for event in events), 60, "all outcomes")

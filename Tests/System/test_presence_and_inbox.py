@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from local_stack import cloud_event, eventually
+from local_stack import cloud_event, eventually, sql
 from sentinels import all_is_handled
 
 APP = "family-portal"
@@ -54,14 +54,6 @@ def part(story: str, user: str) -> str:
     start = next(number for number, line in enumerate(lines) if line.startswith(f"  {user}  "))
     rest = [number for number in range(start + 1, len(lines)) if not lines[number].startswith("    ")]
     return "\n".join(lines[start : (rest or [len(lines)])[0]])
-
-
-def sql(stack, statement: str) -> str:
-    done = subprocess.run(
-        ["psql", "-XAtq", stack.env["DATABASE_URL"], "-c", statement],
-        capture_output=True, text=True, timeout=20, check=True,
-    )
-    return done.stdout.strip()
 
 
 def test_an_active_user_gets_no_push_and_the_inbox_has_the_message(stack, chat):

@@ -2,22 +2,19 @@
 
 import collections
 import datetime
+import functools
 import json
-import subprocess
 import time
 import uuid
 
 import pytest
+
+import local_stack
 from local_stack import cloud_event, eventually
 from sentinels import all_is_handled
 
-
-def sql(stack, statement: str) -> str:
-    done = subprocess.run(
-        ["psql", "-XAtq", stack.env["DATABASE_URL"], "-c", statement],
-        capture_output=True, text=True, timeout=60, check=True,
-    )
-    return done.stdout.strip()
+# Statements over many rows.
+sql = functools.partial(local_stack.sql, timeout=60)
 
 
 class Product:

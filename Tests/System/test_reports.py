@@ -59,12 +59,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def restart(stack) -> None:
-    for verb in ("stop", "start", "ready"):
-        for service in SERVICES:
-            stack.service(verb, service)
-
-
 @pytest.fixture(scope="module")
 def receiver(stack):
     """The stack with a queue of reports and four webhooks for one app."""
@@ -87,7 +81,7 @@ def receiver(stack):
                         "WEBHOOK_PROBE_INTERVAL=1s\n")
     code, output = stack.pushctl("topology", "apply")
     assert code == 0, output
-    restart(stack)
+    stack.restart_all(*SERVICES)
     yield receiver
     apps.write_text(before)
     settings.unlink()
@@ -98,7 +92,7 @@ def receiver(stack):
             for queue in (queue_of(name), f"{queue_of(name)}.dead"):
                 channel.queue_delete(queue)
         channel.queue_delete(QUEUE)
-    restart(stack)
+    stack.restart_all(*SERVICES)
     receiver.shutdown()
 
 

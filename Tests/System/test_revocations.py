@@ -5,9 +5,8 @@ import subprocess
 import uuid
 
 import pytest
-from local_stack import eventually
+from local_stack import eventually, sql
 from test_device_events import nothing_waits
-from test_presence_and_inbox import sql
 from test_token_deactivation import requests_of, script, tell
 
 APP = "family-portal"

@@ -12,10 +12,10 @@ import re
 import threading
 import uuid
 
-from local_stack import cloud_event, eventually
+from local_stack import eventually, sql
 from test_monitoring import APP, TYPE
-from test_presence_and_inbox import sql
 from test_token_deactivation import requests_of
+from upstream import chat_event
 
 STAGES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api")
 
@@ -37,9 +37,7 @@ def events_of(stack, user: str):
         with stack.channel() as channel:
             while not stop.wait(0.2):
                 event = str(uuid.uuid4())
-                data = {"message": {"id": event, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
-                        "participants": [user]}
-                channel.basic_publish("events", f"{APP}.{TYPE}", cloud_event(TYPE, data, event))
+                channel.basic_publish("events", f"{APP}.{TYPE}", chat_event(user, event))
                 sent.append(event)
 
     thread = threading.Thread(target=publish)

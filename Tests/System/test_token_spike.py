@@ -11,8 +11,7 @@ import time
 import uuid
 
 import pytest
-from local_stack import cloud_event, eventually
-from test_presence_and_inbox import sql
+from local_stack import cloud_event, eventually, sql
 
 TYPE = "chat.message.created"
 

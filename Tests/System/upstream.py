@@ -11,6 +11,12 @@ from local_stack import cloud_event, eventually
 TYPE = "chat.message.created"
 
 
+def chat_event(reader: str, id: str, text: str = "x") -> bytes:
+    """A chat message to one user, as a CloudEvent of family-portal."""
+    return cloud_event(TYPE, {"message": {"id": id, "text": text, "thread_id": None}, "sender": {"id": "w", "name": "P"},
+                              "participants": [reader]}, id)
+
+
 def publish_surely(stack, bodies: dict[str, bytes], on_half, within: float = 120) -> None:
     """Publishes each event until the broker confirms it. Calls `on_half` once half of them are confirmed."""
     pending = collections.deque(bodies.items())
@@ -49,9 +55,7 @@ class ChatEvents:
         for number in range(count):
             event = f"{run}-{number}"
             reader = f"android-{run}" if number % 2 else f"ios-{run}"
-            data = {"message": {"id": event, "text": event, "thread_id": None}, "sender": {"id": "w", "name": "P"},
-                    "participants": [reader]}
-            self.bodies[event] = cloud_event(TYPE, data, event)
+            self.bodies[event] = chat_event(reader, event, text=event)
 
     def seen(self) -> collections.Counter:
         """The number of pushes of each event."""

@@ -1,3 +1,4 @@
+import PushProtocol
 import Testing
 import Tracing
 

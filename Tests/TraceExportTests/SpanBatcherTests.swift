@@ -1,4 +1,5 @@
 import Primitives
+import PushProtocol
 import Testing
 import Tracing
 

@@ -1,6 +1,7 @@
 import Logging
 import Synchronization
 import TestSupport
+import PushProtocol
 import Testing
 
 @testable import HTTPSFetch

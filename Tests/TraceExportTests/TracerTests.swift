@@ -1,4 +1,5 @@
 import Synchronization
+import PushProtocol
 import Testing
 import Tracing
 

@@ -127,7 +127,7 @@ import Testing
 
     @Test func `the delays of a report are the retry levels`() {
         let delays = [5, 30, 120, 900, 3600, 21600, 21600, 21600].map { Duration.seconds($0) }
-        #expect((1...8).map(RetrySchedule.delay) == delays)
+        #expect((1...8).map { RetryLevel(afterAttempt: $0).delay } == delays)
     }
 
     @Test func `a result decides about its report`() {

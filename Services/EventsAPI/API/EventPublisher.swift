@@ -76,10 +76,7 @@ final class EventPublisher: Sendable {
     ) -> [MessageSpan] {
         zip(messages.indices, events).map { index, incoming in
             let span = tracing.span(of: &messages[index], parent: incoming.event.traceparent ?? incoming.traceparent)
-            span.set("cloudevents.event_id", .text(incoming.event.id))
-            span.set("cloudevents.event_source", .text(incoming.event.source))
-            span.set("cloudevents.event_type", .text(incoming.event.type))
-            span.set("heliograph.app", .text(incoming.event.app.rawValue))
+            span.describe(incoming.event)
             return span
         }
     }

@@ -26,22 +26,8 @@ struct ReceiptReporter: Sendable {
             try $0.event(of: person.user).message(of: person.app, correlation: $0.event, from: service)
         }
         guard !messages.isEmpty else { return }
-        let bus = bus
-        let answers = await withTaskGroup(of: [AMQPConfirmation]?.self) { group in
-            group.addTask { try? await bus.publish(messages) }
-            group.addTask {
-                try? await Task.sleep(for: Self.patience)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
-        // 312: no queue is bound. A permanent refusal would be repeated.
-        let isPublished = answers?.allSatisfy { answer in
-            if case .returned(312, _) = answer { return true }
-            return answer == .confirmed || answer.isPermanentRefusal
-        }
-        guard isPublished == true else {
+        let answers = try? await bus.publish(messages, within: Self.patience)
+        guard let answers, answers.allSatisfy(\.isFinal) else {
             throw APIError(
                 status: .serviceUnavailable, message: "the receipts are stored, but not reported yet; send them again",
                 retryAfter: 2)

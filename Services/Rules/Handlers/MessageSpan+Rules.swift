@@ -5,14 +5,6 @@ import RuleEngine
 import RuleLanguage
 
 extension MessageSpan {
-    /// Sets the attributes of an event: OpenTelemetry's conventions for CloudEvents.
-    func describe(_ event: DomainEvent) {
-        set("cloudevents.event_id", .text(event.id))
-        set("cloudevents.event_source", .text(event.source))
-        set("cloudevents.event_type", .text(event.type))
-        set("heliograph.app", .text(event.app.rawValue))
-    }
-
     /// Sets the rules that matched, and the number of recipients by answer.
     func describe(_ answers: [UUID: RuleDecision.Answer], _ drafts: [NotificationDraft]) {
         set("heliograph.rules", .texts(drafts.map(\.rendered.rule)))

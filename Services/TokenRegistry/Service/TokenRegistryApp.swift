@@ -95,7 +95,7 @@ import ServiceKit
         let keys = KeyRefresher(verifier)
         let reloader = try context.appReloader(
             catalog, using: .bearer,
-            consuming: { WorkQueue.notifications(of: [$0]) + WorkQueue.devices(of: [$0]) },
+            consuming: { WorkQueue.notifications(of: [$0.id]) + WorkQueue.devices(of: [$0.id]) },
             publishingTo: [.pushes]
         ) { app, queues in
             try await verifier.add(app)

@@ -82,11 +82,3 @@ struct EndpointState: Hashable, Sendable {
         disablement = Disablement(reason: reason, nextProbe: now)
     }
 }
-
-/// The delays between the attempts of one report.
-enum RetrySchedule {
-    /// After the first attempt, the second and so on; the last one repeats.
-    static let delays = RetryLevel.allCases.map(\.delay)
-
-    static func delay(afterAttempt attempt: Int) -> Duration { delays[min(max(attempt, 1), delays.count) - 1] }
-}

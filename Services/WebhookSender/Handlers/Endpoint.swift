@@ -8,12 +8,6 @@ import ServiceKit
 import Synchronization
 
 /// A webhook with its secrets and its state.
-///
-/// | name | kind | labels | value |
-/// |---|---|---|---|
-/// | `heliograph_webhook_sender_requests_total` | counter | app, webhook, result | requests: `delivered`, `gone`, `unavailable`, `rejected`, `refused` |
-/// | `heliograph_webhook_sender_request_seconds` | timer | app | duration of requests |
-/// | `heliograph_webhook_sender_disabled` | gauge | app, webhook | 1 while the webhook is disabled |
 final class Endpoint: Sendable {
     let app: AppID
     let configuration: WebhookConfiguration

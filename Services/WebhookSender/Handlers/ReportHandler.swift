@@ -72,7 +72,7 @@ struct ReportHandler: StageHandler {
 
     /// The consequence of one request for its report.
     static func disposition(after result: RequestResult, attempt: Int, isLast: Bool) -> Disposition {
-        let delay = RetrySchedule.delay(afterAttempt: attempt)
+        let delay = RetryLevel(afterAttempt: attempt).delay
         switch result {
         case .delivered: return .done
         case .gone: return .deadLetter(Reason(code: ReasonCode.gone, detail: "the receiver answered 410"))

@@ -40,73 +40,75 @@ extension MessageContract {
             + "the data.",
         messageType: nil, contentType: CloudEvents.structuredContentType, cloudEvent())
 
-    static let deliveryReport = MessageContract(
-        "delivery-report", 1, title: "Delivery report",
-        about: "A CloudEvent for the upstream: the delivery state of one notification. "
+    static let deliveryReport = report(
+        .delivery, title: "Delivery report",
+        about: "the delivery state of one notification. "
             + "Rules publish it for rules with a report.",
-        messageType: nil, contentType: CloudEvents.structuredContentType,
-        cloudEvent(
-            type: Schema.constant(.string(ReportKind.delivery.eventType), "The event's type."),
-            data: Schema.object(
-                "The delivery state of one notification.",
-                [
-                    Schema.required("notification_id", Schema.uuid("The notification's id.")),
-                    Schema.required("event_id", Schema.text("The id of the upstream's event.")),
-                    Schema.required("user_id", Schema.user("The user.")),
-                    Schema.required("rule", Schema.text("The rule's name.")),
-                    Schema.required("push_sent", Schema.bool("Whether a push request was sent to a provider.")),
-                    Schema.required(
-                        "devices_notified",
-                        Schema.integer("The devices for which a provider accepted the push.", 0...Int64(Int32.max))),
-                    Schema.required(
-                        "failed", Schema.bool("Whether push requests were sent, and no provider accepted one.")),
-                ])))
+        data: "The delivery state of one notification.",
+        [
+            Schema.required("notification_id", Schema.uuid("The notification's id.")),
+            Schema.required("event_id", Schema.text("The id of the upstream's event.")),
+            Schema.required("user_id", Schema.user("The user.")),
+            Schema.required("rule", Schema.text("The rule's name.")),
+            Schema.required("push_sent", Schema.bool("Whether a push request was sent to a provider.")),
+            Schema.required(
+                "devices_notified",
+                Schema.integer("The devices for which a provider accepted the push.", 0...Int64(Int32.max))),
+            Schema.required(
+                "failed", Schema.bool("Whether push requests were sent, and no provider accepted one.")),
+        ])
 
-    static let receiptReport = MessageContract(
-        "receipt-report", 1, title: "Receipt report",
-        about: "A CloudEvent for the upstream: a user opened or dismissed a notification. "
+    static let receiptReport = report(
+        .receipt, title: "Receipt report",
+        about: "a user opened or dismissed a notification. "
             + "Rules publish it for apps with a queue of reports or a webhook.",
-        messageType: nil, contentType: CloudEvents.structuredContentType,
-        cloudEvent(
-            type: Schema.constant(.string(ReportKind.receipt.eventType), "The event's type."),
-            data: Schema.object(
-                "A receipt.",
-                [
-                    Schema.required("notification_id", Schema.uuid("The notification's id.")),
-                    Schema.optional(
-                        "event_id", Schema.text("The id of the upstream's event. Absent if the event is deleted.")),
-                    Schema.required("user_id", Schema.user("The user.")),
-                    Schema.optional("rule", Schema.text("The rule's name. Absent if the decision is deleted.")),
-                    Schema.required(
-                        "receipt", Schema.words(["opened", "dismissed"], "What the user did.")),
-                    Schema.required("at", Schema.time("When the receipt was first stored.")),
-                ])))
+        data: "A receipt.",
+        [
+            Schema.required("notification_id", Schema.uuid("The notification's id.")),
+            Schema.optional(
+                "event_id", Schema.text("The id of the upstream's event. Absent if the event is deleted.")),
+            Schema.required("user_id", Schema.user("The user.")),
+            Schema.optional("rule", Schema.text("The rule's name. Absent if the decision is deleted.")),
+            Schema.required(
+                "receipt", Schema.words(["opened", "dismissed"], "What the user did.")),
+            Schema.required("at", Schema.time("When the receipt was first stored.")),
+        ])
 
-    static let deadDeviceReport = MessageContract(
-        "dead-device-report", 1, title: "Dead device report",
-        about: "A CloudEvent for the upstream: a device gets no pushes any more, because its provider reported or "
+    static let deadDeviceReport = report(
+        .deadDevice, title: "Dead device report",
+        about: "a device gets no pushes any more, because its provider reported or "
             + "dropped its token. The registry publishes it for apps with a queue of reports or a webhook.",
-        messageType: nil, contentType: CloudEvents.structuredContentType,
-        cloudEvent(
-            type: Schema.constant(.string(ReportKind.deadDevice.eventType), "The event's type."),
-            data: Schema.object(
-                "A registration that ended.",
-                [
-                    Schema.required("device_id", Schema.uuid("The registration's id.")),
-                    Schema.required("user_id", Schema.user("The registration's user.")),
-                    Schema.required("provider", Schema.words(Provider.allCases.map(\.rawValue), "The push provider.")),
-                    Schema.required(
-                        "environment",
-                        Schema.words(ProviderEnvironment.allCases.map(\.rawValue), "The provider's environment.")),
-                    Schema.required(
-                        "kind", Schema.words(RegistrationKind.allCases.map(\.rawValue), "The purpose of the token.")),
-                    Schema.optional("installation_id", Schema.text("The app's installation, if the app named one.")),
-                    Schema.required(
-                        "change",
-                        Schema.words(
-                            [DeviceEvent.Change.deactivated.rawValue, DeviceEvent.Change.stale.rawValue],
-                            "Whether the provider reported the token, or dropped it because it was unused.")),
-                    Schema.optional("reason", Schema.text("The provider's reason.")),
-                    Schema.required("at", Schema.time("When the registration ended.")),
-                ])))
+        data: "A registration that ended.",
+        [
+            Schema.required("device_id", Schema.uuid("The registration's id.")),
+            Schema.required("user_id", Schema.user("The registration's user.")),
+            Schema.required("provider", Schema.words(Provider.allCases.map(\.rawValue), "The push provider.")),
+            Schema.required(
+                "environment",
+                Schema.words(ProviderEnvironment.allCases.map(\.rawValue), "The provider's environment.")),
+            Schema.required(
+                "kind", Schema.words(RegistrationKind.allCases.map(\.rawValue), "The purpose of the token.")),
+            Schema.optional("installation_id", Schema.text("The app's installation, if the app named one.")),
+            Schema.required(
+                "change",
+                Schema.words(
+                    [DeviceEvent.Change.deactivated.rawValue, DeviceEvent.Change.stale.rawValue],
+                    "Whether the provider reported the token, or dropped it because it was unused.")),
+            Schema.optional("reason", Schema.text("The provider's reason.")),
+            Schema.required("at", Schema.time("When the registration ended.")),
+        ])
+
+    /// A report to an upstream.
+    ///
+    /// - Parameter data: the description of the data, which has `members`.
+    private static func report(
+        _ kind: ReportKind, title: String, about: String, data: String, _ members: [Schema.Member]
+    ) -> MessageContract {
+        MessageContract(
+            "\(kind.rawValue)-report", 1, title: title, about: "A CloudEvent for the upstream: \(about)",
+            messageType: nil, contentType: CloudEvents.structuredContentType,
+            cloudEvent(
+                type: Schema.constant(.string(kind.eventType), "The event's type."),
+                data: Schema.object(data, members)))
+    }
 }

@@ -24,7 +24,30 @@ package protocol MessageBus: Sendable {
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
 }
 
+extension MessageBus {
+    /// Publishes messages as ``publish(_:)``, and returns `nil` if not all answers arrive within `limit`. Then some of
+    /// the messages may have been published.
+    package func publish(_ messages: [AMQPMessage], within limit: Duration) async throws -> [AMQPConfirmation]? {
+        try await withThrowingTaskGroup(of: [AMQPConfirmation]?.self) { group in
+            group.addTask { try await publish(messages) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+}
+
 extension AMQPConfirmation {
+    /// Whether a message for any number of queues, also none, is not published again: it is confirmed, no queue is
+    /// bound (312 no route), or the broker can never take it.
+    package var isFinal: Bool {
+        if case .returned(312, _) = self { return true }
+        return self == .confirmed || isPermanentRefusal
+    }
+
     /// Whether the broker can never take the message: 406 precondition failed (such as a body above `max_message_size`),
     /// 501 frame error, 502 syntax error. An operator can correct every other cause while the message waits.
     package var isPermanentRefusal: Bool {

@@ -1,4 +1,5 @@
 internal import AMQP
+internal import Primitives
 internal import PushProtocol
 
 /// Makes the copies for retry queues and dead-letter queues. Pure.
@@ -79,20 +80,5 @@ struct RepublishRouting: Sendable {
         return AMQPMessage(
             exchange: exchange.name, routingKey: inbound.queue.name, properties: properties,
             body: body ?? delivery.body)
-    }
-}
-
-extension String {
-    /// The longest prefix of whole characters with at most `limit` UTF-8 bytes.
-    func truncated(toUTF8 limit: Int) -> String {
-        guard utf8.count > limit else { return self }
-        var kept = ""
-        var size = 0
-        for character in self {
-            size += character.utf8.count
-            guard size <= limit else { break }
-            kept.append(character)
-        }
-        return kept
     }
 }

@@ -30,10 +30,9 @@ indirect enum ResolvedDisposition: Hashable, Sendable {
     /// The disposition after the handler failed on a message alone: the retry levels in order, then dead-lettered.
     init(failure: String, attempt: Int, maximumAttempts: Int) {
         let reason = Reason(code: ReasonCode.handlerFailed, detail: failure)
-        let levels = RetryLevel.allCases
         self =
             attempt < maximumAttempts
-            ? .retry(levels[min(max(attempt, 1), levels.count) - 1], reason) : .deadLetter(reason)
+            ? .retry(RetryLevel(afterAttempt: attempt), reason) : .deadLetter(reason)
     }
 
     var isDone: Bool { if case .done = self { true } else { false } }

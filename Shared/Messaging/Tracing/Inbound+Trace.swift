@@ -11,12 +11,6 @@ extension Inbound {
         return metadata
     }
 
-    /// The trace id of a `traceparent`: its second part. `nil` for a text of another form.
-    static func traceID(_ traceparent: String) -> String? {
-        let parts = traceparent.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count >= 4, parts[1].utf8.count == 32,
-            parts[1].utf8.allSatisfy({ ($0 &- 0x30) < 10 || (0x61...0x66).contains($0) })
-        else { return nil }
-        return String(parts[1])
-    }
+    /// The trace id of a `traceparent`; `nil` for an invalid one.
+    static func traceID(_ traceparent: String) -> String? { TraceParent(traceparent)?.trace.text }
 }

@@ -1,5 +1,5 @@
 internal import Tracing
-internal import PushProtocol
+package import PushProtocol
 internal import Synchronization
 
 /// The span of one message in this stage: from its reading to its settlement. Exists only while tracing is on.
@@ -34,6 +34,14 @@ package final class MessageSpan: Sendable {
 
     package func set(_ name: String, _ value: Value) {
         span.updateAttributes { $0.set(name, value: value.attribute) }
+    }
+
+    /// Sets the attributes of an event: OpenTelemetry's conventions for CloudEvents.
+    package func describe(_ event: DomainEvent) {
+        set("cloudevents.event_id", .text(event.id))
+        set("cloudevents.event_source", .text(event.source))
+        set("cloudevents.event_type", .text(event.type))
+        set("heliograph.app", .text(event.app.rawValue))
     }
 
     /// Marks the message as failed, so that its span is exported although its trace is not sampled. Messages that it

@@ -75,6 +75,22 @@ package enum Hexadecimal {
         }
     }
 
+    /// The 16 lower-case digits of `word`.
+    static func text(of word: UInt64) -> String {
+        withUnsafeBytes(of: word.bigEndian) { text(of: $0) }
+    }
+
+    /// The number of at most 16 digits in lower case; `nil` for another byte.
+    static func number(_ digits: some Sequence<UInt8>) -> UInt64? {
+        var number: UInt64 = 0
+        for digit in digits {
+            // Upper-case letters are the only digits with bit 0x20 clear.
+            guard digit & 0x20 != 0, let value = value(digit) else { return nil }
+            number = number << 4 | UInt64(value)
+        }
+        return number
+    }
+
     package enum Case: Sendable { case lower, upper }
 
     /// Returns `text` in lower case; `nil` unless it has hexadecimal digits only.

@@ -172,6 +172,11 @@ package enum RetryLevel: String, Hashable, Sendable, CaseIterable {
         self = RetryLevel.allCases.first { $0.delay >= delay } ?? .hours6
     }
 
+    /// The level after the first attempt, the second and so on. The longest level repeats.
+    package init(afterAttempt attempt: Int) {
+        self = RetryLevel.allCases[min(max(attempt, 1), RetryLevel.allCases.count) - 1]
+    }
+
     package var queueName: String { "retry.\(rawValue)" }
 }
 

@@ -1,3 +1,4 @@
+import PushProtocol
 import Tracing
 
 /// The span of a context: one of this process, or the upstream's.

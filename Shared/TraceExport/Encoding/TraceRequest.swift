@@ -1,3 +1,5 @@
+import Primitives
+import PushProtocol
 import Tracing
 
 /// The origin of spans: OpenTelemetry's resource, with attributes such as `service.name`.
@@ -107,7 +109,7 @@ package enum TraceRequest {
     /// Writes an `AnyValue`.
     private static func write(_ value: SpanAttribute, to message: inout ProtobufWriter) {
         switch value {
-        case .string(let text): message.alternative(1, string: text.cut(toUTF8: maximumText))
+        case .string(let text): message.alternative(1, string: text.truncated(toUTF8: maximumText))
         case .bool(let value): message.alternative(2, varint: value ? 1 : 0)
         case .int32(let number): message.alternative(3, varint: UInt64(bitPattern: Int64(number)))
         case .int64(let number): message.alternative(3, varint: UInt64(bitPattern: number))
@@ -117,7 +119,7 @@ package enum TraceRequest {
         case .int32Array(let numbers): write(numbers.map(SpanAttribute.int32), to: &message)
         case .int64Array(let numbers): write(numbers.map(SpanAttribute.int64), to: &message)
         case .doubleArray(let numbers): write(numbers.map(SpanAttribute.double), to: &message)
-        case .stringConvertible(let value): message.alternative(1, string: "\(value)".cut(toUTF8: maximumText))
+        case .stringConvertible(let value): message.alternative(1, string: "\(value)".truncated(toUTF8: maximumText))
         case .stringConvertibleArray(let values): write(values.map { .string("\($0)") }, to: &message)
         // The library reserves further cases.
         default: message.alternative(1, string: "")
@@ -152,15 +154,5 @@ extension SpanStatus.Code {
         case .ok: 1
         case .error: 2
         }
-    }
-}
-
-extension String {
-    /// The longest prefix of whole scalars with at most `limit` UTF-8 bytes.
-    fileprivate func cut(toUTF8 limit: Int) -> String {
-        guard utf8.count > limit else { return self }
-        var end = utf8.index(startIndex, offsetBy: limit)
-        while UTF8.isContinuation(utf8[end]) { end = utf8.index(before: end) }
-        return String(self[..<end])
     }
 }

@@ -8,10 +8,6 @@ import Synchronization
 /// (https://opentelemetry.io/docs/specs/otlp/#otlphttp).
 ///
 /// Adding a span takes a lock for a moment and never waits. Spans are dropped while the buffer is full.
-///
-/// | name | kind | labels | counts |
-/// |---|---|---|---|
-/// | `heliograph_trace_spans_total` | counter | result | spans: `exported`, `refused` by the receiver, `dropped` here |
 package final class SpanExporter: Service {
     /// The pause between looks at the buffer.
     private static let pace = Duration.milliseconds(200)

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The address of a receiver and the headers of requests to it, from OpenTelemetry's variables.
 package struct TraceEndpoint: Sendable {
     package let url: String
@@ -31,7 +33,7 @@ package struct TraceEndpoint: Sendable {
             let part = part.trimmed
             if part.isEmpty { continue }
             guard let equals = part.firstIndex(of: "="), part.startIndex < equals,
-                let value = part[part.index(after: equals)...].trimmed.percentDecoded
+                let value = part[part.index(after: equals)...].trimmed.removingPercentEncoding
             else { throw MalformedHeaders() }
             headers.append((String(part[..<equals].trimmed), value))
         }
@@ -45,22 +47,5 @@ extension Substring {
         while text.first?.isWhitespace == true { text.removeFirst() }
         while text.last?.isWhitespace == true { text.removeLast() }
         return text
-    }
-
-    /// `nil` for an incomplete escape, and for bytes that are not UTF-8.
-    fileprivate var percentDecoded: String? {
-        var bytes: [UInt8] = []
-        var rest = utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -1,3 +1,4 @@
+package import PushProtocol
 package import Tracing
 
 /// A finished span.

@@ -1,3 +1,4 @@
+import PushProtocol
 package import Tracing
 
 /// A tracer with head sampling, which gives finished spans to an exporter. A failed span is exported although its trace

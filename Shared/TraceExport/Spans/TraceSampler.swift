@@ -1,3 +1,5 @@
+import PushProtocol
+
 /// Samples a share of the traces that begin here. (A span with a parent has the decision of its parent.)
 ///
 /// The decision about a new trace depends on its id only, like that of OpenTelemetry's sampler `TraceIdRatioBased`.

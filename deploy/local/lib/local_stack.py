@@ -59,6 +59,12 @@ class Stack:
             raise RuntimeError(f"service {verb} {name}: {done.stderr[-2000:]}")
         return done.stdout.strip()
 
+    def restart_all(self, *names: str) -> None:
+        """Stops services, starts them, and waits until they are ready."""
+        for verb in ("stop", "start", "ready"):
+            for name in names:
+                self.service(verb, name)
+
     @property
     def env(self) -> dict[str, str]:
         """The variables of .local/env."""
@@ -144,11 +150,7 @@ class Stack:
             "JOIN rules.decision d ON d.event = e.key LEFT JOIN rules.outcome o USING (notification) "
             "WHERE e.id = :'event'"
         )
-        done = subprocess.run(
-            ["psql", "-XAtq", self.env["DATABASE_URL"], "-v", f"event={event}"],
-            input=query, capture_output=True, text=True, timeout=20, check=True,
-        )
-        return done.stdout.strip() == "t"
+        return sql(self, query, event=event) == "t"
 
     @property
     def broker_nodes(self) -> list[broker_cluster.BrokerNode]:
@@ -171,6 +173,15 @@ class Stack:
                 if method is None:
                     return taken
                 taken.append((properties, body))
+
+
+def sql(stack, statement: str, timeout: float = 20, **values: str) -> str:
+    """The rows of a statement of the database's administrator; `:'name'` in it is a value."""
+    options = [part for name, value in values.items() for part in ("-v", f"{name}={value}")]
+    done = subprocess.run(
+        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", *options, stack.env["DATABASE_URL"]], input=statement,
+        capture_output=True, text=True, timeout=timeout, check=True)
+    return done.stdout.strip()
 
 
 def cloud_event(type: str, data: dict, id: str, source: str = "/system-test") -> bytes:

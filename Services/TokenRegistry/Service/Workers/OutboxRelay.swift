@@ -94,7 +94,7 @@ struct OutboxRelay: Service {
         let all = try await confirmations(of: messages + reported.compactMap { reports[$0] })
         let (answers, reportAnswers) = (all.prefix(messages.count), all.dropFirst(messages.count))
         // Published again with their events.
-        let unreported = Set(zip(reported, reportAnswers).filter { !$1.isSettled }.map(\.0))
+        let unreported = Set(zip(reported, reportAnswers).filter { !$1.isFinal }.map(\.0))
         for (announcement, answer) in zip(announcements, answers) where !unreported.contains(announcement.number) {
             switch answer {
             case .confirmed: count(announcement.event, isQueueBound: true)
@@ -122,16 +122,10 @@ struct OutboxRelay: Service {
     }
 
     private func confirmations(of messages: [AMQPMessage]) async throws -> [AMQPConfirmation] {
-        let (bus, outgoing) = (bus, messages)
-        return try await withThrowingTaskGroup(of: [AMQPConfirmation].self) { group in
-            group.addTask { try await bus.publish(outgoing) }
-            group.addTask {
-                try await Task.sleep(for: Self.patience)
-                throw Outage("the broker", underlying: TookTooLong())
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? []
+        guard let answers = try await bus.publish(messages, within: Self.patience) else {
+            throw Outage("the broker", underlying: TookTooLong())
         }
+        return answers
     }
 
     /// Measures the waiting time before publishing, so that it covers earlier rounds only. Sets aside rows of an
@@ -159,13 +153,5 @@ extension OutboxStore.DeadRow {
         self.init(
             number: announcement.number, app: announcement.event.app.rawValue, reason: ReasonCode.rowUnpublishable,
             detail: detail)
-    }
-}
-
-extension AMQPConfirmation {
-    /// Whether the message is not published again.
-    fileprivate var isSettled: Bool {
-        if case .returned(312, _) = self { return true }
-        return self == .confirmed || isPermanentRefusal
     }
 }

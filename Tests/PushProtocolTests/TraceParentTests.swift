@@ -1,6 +1,5 @@
+import PushProtocol
 import Testing
-
-@testable import TraceExport
 
 /// Reading and writing of `traceparent`, by W3C Trace Context Level 1 §3.2 and §4.3.
 struct TraceParentTests {
@@ -56,13 +55,6 @@ struct TraceParentTests {
         var generator = Numbers([0, 0, 0, 7, 0, 9])
         #expect(TraceID.random(using: &generator) == TraceID(high: 0, low: 7))
         #expect(SpanID.random(using: &generator) == SpanID(9))
-    }
-
-    @Test func `a state of printable characters is passed on, up to 512 bytes`() {
-        #expect(TraceState.valid("a=1,b=2") == "a=1,b=2")
-        #expect(TraceState.valid(String(repeating: "a", count: 512)) != nil)
-        for text in ["", "a=\n", "a=é", String(repeating: "a", count: 513)] { #expect(TraceState.valid(text) == nil) }
-        #expect(TraceState.valid(nil) == nil)
     }
 }
 

@@ -22,9 +22,9 @@ package struct TraceParent: Hashable, Sendable {
         let bytes = Array(text.utf8.prefix(Self.length + 1))
         let dash = UInt8(ascii: "-")
         guard bytes.count >= Self.length, bytes[2] == dash, bytes[35] == dash, bytes[52] == dash,
-            let version = TraceHex.value(bytes[0..<2]), version != 0xff,
-            let high = TraceHex.value(bytes[3..<19]), let low = TraceHex.value(bytes[19..<35]),
-            let parent = TraceHex.value(bytes[36..<52]), let flags = TraceHex.value(bytes[53..<55]),
+            let version = Hexadecimal.number(bytes[0..<2]), version != 0xff,
+            let high = Hexadecimal.number(bytes[3..<19]), let low = Hexadecimal.number(bytes[19..<35]),
+            let parent = Hexadecimal.number(bytes[36..<52]), let flags = Hexadecimal.number(bytes[53..<55]),
             let trace = TraceID(high: high, low: low), let span = SpanID(parent)
         else { return nil }
         if bytes.count > Self.length { guard version > 0, bytes[Self.length] == dash else { return nil } }
