@@ -248,7 +248,7 @@ import Testing
             let digest = input {
                 $0.isSummary = true
                 $0.policy.quietHours = action
-                $0.policy.digest = Digest(close: .daily(clock("13:00")), say: Rule.MessageTemplate())
+                $0.policy.digest = Digest(close: .at(clock("13:00"), days: .every), say: Rule.MessageTemplate())
             }
             let decision = judged(digest) {
                 $0.settings.quietHours = Self.quiet

@@ -121,6 +121,19 @@ import Testing
             "“count” needs “after”: a digest with “at” is sent only at that time"
         ),
         (
+            "{ digest: { at: \"09:00\", days: sunday, say: { body: x } } }",
+            "“sunday” is not one of mon, tue, wed, thu, fri, sat, sun"
+        ),
+        (
+            "{ digest: { at: \"09:00\", month-days: [0], say: { body: x } } }",
+            "expected a whole number from 1 to 31"
+        ),
+        (
+            "{ digest: { at: \"09:00\", month-days: 1, days: [mon], say: { body: x } } }",
+            "set only one of “days” and “month-days”"
+        ),
+        ("{ digest: { after: 1h, days: [mon], say: { body: x } } }", "“days” needs “at”, a local time"),
+        (
             "{ digest: { after: 1h, remains: told, say: { body: x } } }",
             "“remains: told” needs “at”: with “after”, the digest would repeat without end"
         ),

@@ -206,8 +206,8 @@ import Testing
             "test.yaml:14: rules.only.how.apns.headers.apns-id: only apns-* headers except apns-id can be set here"
         ),
         Mistake(
-            ruleFile(how: #"fcm: { message: { a: "{{name}}" } }"#),
-            "test.yaml:14: rules.only.how.fcm.message: this value is sent verbatim: use {{variables}} only under “say”"
+            ruleFile(how: #"fcm: { message: { android: { collapse_key: "{{nmae}}" } } }"#),
+            "test.yaml:14: rules.only.how.fcm.message.android.collapse_key: no example of the event has “nmae”; did you mean “name”?"
         ),
     ]
 

@@ -77,6 +77,7 @@ import Testing
         #expect(words("rules.x.policy.surplus") == Set(Rule.Policy.Overflow.allCases.map(\.rawValue)))
         #expect(words("rules.x.policy.quiet-hours") == Set(Rule.Policy.QuietHours.allCases.map(\.rawValue)))
         #expect(words("rules.x.policy.digest.remains") == Set(Digest.Remains.allCases.map(\.rawValue)))
+        #expect(words("rules.x.policy.digest.days") == Set(Weekday.allCases.map(\.rawValue)))
         let operators = try #require(schema["$defs"]?["operator"]?["properties"]?.object)
         #expect(Set(operators.keys) == Set(RuleFileReader.operators))
     }

@@ -27,6 +27,7 @@ import Testing
         ("{{name}} {{#yes}}\n{{/yes}}", "Pat \n"), ("a\r\n{{^no}}\r\nb{{/no}}", "a\r\nb"),
         ("{{optional(nil)}}{{optional(gone)}}{{optional(km(gone))}}{{optional(name)}}", "Pat"),
         ("{{km(m)}} km, {{distance(m)}}, {{distance(s)}}, {{number(big)}}", "3 km, 3 km, 500 m, 1,234,567"),
+        ("{{currencyEUR(s)}} {{currencyJPY(m)}} {{currencyKWD(n)}}", "€499.60 ¥3,000 KWD\u{a0}3.000"),
         ("{{uppercased(name)}} {{lowercased(name)}} {{capitalized(lowercased(name))}}", "PAT pat Pat"),
         ("{{count(list)}} {{first(list)}} {{last(list)}} {{#first(people)}}{{name}}{{/first(people)}}", "2 a b A"),
         ("{{#people}}{{#age}}{{age}}{{/age}}{{/people}}", "2"),

@@ -11,6 +11,8 @@ func withDatabase<Result: Sendable>(
     do {
         var configuration = try settings.postgres(
             poolSize: 1, applicationName: "pushctl", logger: Environment.logger)
+        // On a busy machine, the first connection takes longer than a second.
+        configuration.checkoutTimeout = .seconds(5)
         configure(&configuration)
         let pool = PostgresPool(configuration: configuration, logger: Environment.logger)
         return try await withThrowingTaskGroup(of: Void.self) { group in

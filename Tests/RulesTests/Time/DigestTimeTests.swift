@@ -23,6 +23,33 @@ import TestSupport
                 == DigestTime.Occurrence(date: day(on), at: moment(next)))
     }
 
+    @Test(arguments: [
+        (DigestDays.weekdays([.sunday]), "2026-01-10T12:00:00Z", "2026-01-11T18:00:00Z"),
+        (.weekdays([.sunday]), "2026-01-11T18:00:00Z", "2026-01-18T18:00:00Z"),
+        (.weekdays([.monday, .thursday]), "2026-01-12T18:00:00Z", "2026-01-15T18:00:00Z"),
+        (.monthDays([1, 15]), "2026-01-15T18:00:00Z", "2026-02-01T18:00:00Z"),
+        // April has 30 days.
+        (.monthDays([31]), "2026-03-31T18:00:00Z", "2026-05-31T18:00:00Z"),
+    ])
+    func `the next digest on chosen days`(days: DigestDays, now: String, next: String) {
+        #expect(DigestTime(time: clock("18:00"), days: days).next(after: moment(now), in: .utc).at == moment(next))
+    }
+
+    @Test func `a digest at a clock change on its day is sent once, at the end of the gap`() {
+        let digest = DigestTime(time: clock("02:30"), days: .weekdays([.sunday]))
+        let first = digest.next(after: moment("2026-03-28T12:00:00Z"), in: zone("Europe/Berlin"))
+        #expect(first == DigestTime.Occurrence(date: day("2026-03-29"), at: moment("2026-03-29T01:00:00Z")))
+        let second = digest.next(after: first.at, in: zone("Europe/Berlin"), last: first)
+        #expect(second == DigestTime.Occurrence(date: day("2026-04-05"), at: moment("2026-04-05T00:30:00Z")))
+    }
+
+    @Test func `a date that the zone skips has no digest, although its weekday is chosen`() {
+        // Samoa skipped Friday, 30 December 2011.
+        let next = DigestTime(time: clock("12:00"), days: .weekdays([.friday])).next(
+            after: moment("2011-12-29T22:00:00Z"), in: zone("Pacific/Apia"))
+        #expect(next.date == day("2012-01-06"))
+    }
+
     @Test func `a digest time moved to later today applies from tomorrow after today's digest`() {
         let last = DigestTime.Occurrence(date: day("2026-01-10"), at: moment("2026-01-10T08:00:00Z"))
         let next = DigestTime(time: clock("17:00")).next(after: moment("2026-01-10T09:00:00Z"), in: .utc, last: last)

@@ -163,12 +163,12 @@ extension DecisionEngine {
 }
 
 extension DecisionInput {
-    /// Whether this is a daily digest at the time that the user chose. Such a digest ignores quiet hours.
+    /// Whether this is a digest at the local time that the user chose. Such a digest ignores quiet hours.
     ///
     /// A digest at the rule's own time obeys quiet hours. So does a digest that is later than
     /// ``DecisionEngine/chosenTimeTolerance`` after the chosen time.
     fileprivate func isAtChosenTime(_ settings: PersonalSettings, zone: Zone, now: Timestamp) -> Bool {
-        guard isSummary, case .daily = policy.digest?.close, let chosen = settings.digestTime else { return false }
+        guard isSummary, case .at = policy.digest?.close, let chosen = settings.digestTime else { return false }
         let minutes = zone.local(now).second / 60 - chosen.minuteOfDay
         return (minutes + 1440) % 1440 < DecisionEngine.chosenTimeTolerance
     }

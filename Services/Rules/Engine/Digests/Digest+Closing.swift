@@ -10,9 +10,9 @@ extension Digest {
     ) -> DigestTime.Occurrence {
         let zone = settings.zone ?? zone
         switch close {
-        case .daily(let usual):
+        case .at(let usual, let days):
             // One millisecond earlier: an item that counts from the digest time on belongs to that digest.
-            return DigestTime(time: settings.digestTime ?? usual).next(
+            return DigestTime(time: settings.digestTime ?? usual, days: days).next(
                 after: moment - .milliseconds(1), in: zone, last: last)
         case .after(let window):
             let at = moment + window

@@ -90,7 +90,7 @@ extension Rule {
         let bucket = DerivedID.uuid5(DerivedID.namespace, ["bucket", key.person.app.rawValue, key.bucket])
         let occasion =
             switch digest.close {
-            case .daily: closing.last?.date.description ?? ""
+            case .at: closing.last?.date.description ?? ""
             case .after:
                 DerivedID.uuid5(
                     bucket, "items", ids: closing.told.filter { !$0.wasSent }.map(\.notification)

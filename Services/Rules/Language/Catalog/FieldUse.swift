@@ -144,6 +144,8 @@ extension FieldUseCollector {
         add(how.thread, at: "how.thread")
         add(how.collapseKey, at: "how.collapse-key")
         add(how.scope, at: "how.scope")
+        add(how.apns?.payload, at: "how.apns.payload")
+        add(how.fcm?.message, at: "how.fcm.message")
     }
 
     private mutating func add(_ policy: Rule.Policy) {
@@ -208,7 +210,7 @@ enum AcceptedValue {
     static func filtered(_ filters: [Filter]) -> AcceptedValue? {
         switch filters.last(where: { $0 != .optional }) {
         case .excerpt, .capitalized, .uppercased, .lowercased: .text
-        case .km, .distance, .number, .plural: .number
+        case .km, .distance, .number, .currency, .plural: .number
         case .count: .list
         case .first, .last: .nonemptyList
         case .date: .date

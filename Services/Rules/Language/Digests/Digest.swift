@@ -15,8 +15,8 @@ package struct Digest: Hashable, Sendable {
     package var say: Rule.MessageTemplate
 
     package enum Close: Hashable, Sendable {
-        /// At this local time, once on a local date. The user's own digest time takes precedence.
-        case daily(LocalTime)
+        /// At this local time, once on a local date of `days`. The user's own digest time takes precedence.
+        case at(LocalTime, days: DigestDays)
         /// This long after the first item.
         case after(Duration)
     }
@@ -60,16 +60,33 @@ package struct Digest: Hashable, Sendable {
         return Entry(bucket: name, values: values)
     }
 
-    /// Returns a summary's variables: `count`, `one` (whether the count is 1), `items`, `first`, `last` and `more`.
+    /// Returns a summary's variables: `count`, `one` (whether the count is 1), `items`, `first`, `last`, `more` and `sum`.
     ///
-    /// `more` is the number of items that `items` leaves out; null if none.
+    /// `more` is the number of items that `items` leaves out; null if none. `sum` has the sum of each value that is a
+    /// number, over all items.
     package static func summary(_ values: [JSONValue]) -> JSONValue {
         .object([
             "count": .int(Int64(values.count)), "one": .bool(values.count == 1),
             "items": .array(Array(values.prefix(mostItems))), "first": values.first ?? .null,
             "last": values.last ?? .null,
             "more": values.count > mostItems ? .int(Int64(values.count - mostItems)) : .null,
+            "sum": .object(sums(values)),
         ])
+    }
+
+    private static func sums(_ values: [JSONValue]) -> [String: JSONValue] {
+        var sums: [String: JSONValue] = [:]
+        for (name, value) in values.lazy.compactMap(\.object).joined() {
+            guard let number = value.number else { continue }
+            if case .int(let whole) = value, case .int(let sum) = sums[name] ?? 0,
+                case (let total, false) = sum.addingReportingOverflow(whole)
+            {
+                sums[name] = .int(total)
+            } else {
+                sums[name] = .double((sums[name]?.number ?? 0) + number)
+            }
+        }
+        return sums
     }
 
     /// Sorts the items by ``order``. The given order is the order of arrival.

@@ -13,6 +13,7 @@ extension Rule {
         rule.how.thread = nil
         rule.how.collapseKey = nil
         rule.how.badge = nil
+        rule.how.removeVariableOverrides()
         rule.say = digest.say
         let scope = Scope(root: Digest.summary(digest.ordered(items)), localization: localization)
         let messageTemplate = rule.messageTemplate(in: localization.language, defaults: defaults)

@@ -92,28 +92,6 @@ extension Rule {
         }
     }
 
-    /// Returns the kind's headers and payload, overlaid by the rule's own override.
-    package func apns(_ scope: Scope) throws(PlacedProblem) -> APNsOverride? {
-        guard let pushType = how.kind.pushType else { return how.apns }
-        var headers = how.apns?.headers ?? [:]
-        headers["apns-push-type"] = pushType
-        var payload = try say.payload.map(DataTemplate.object)?.object(scope, "say.payload") ?? [:]
-        if let activity = say.activity {
-            payload = .object(["aps": .object(try activity.render(scope, sound: how.sound))])
-        }
-        if how.kind == .widgets || how.kind == .controls { payload = ["aps": ["content-changed": true]] }
-        if let own = how.apns?.payload { payload = payload.merging(own) }
-        return APNsOverride(headers: headers, payload: payload == [:] ? Optional.none : payload)
-    }
-
-    /// Urgent kinds have Android priority `HIGH`, so FCM does not delay them.
-    package var fcm: FCMOverride? {
-        guard how.kind.isUrgent else { return how.fcm }
-        let urgent: JSONValue = ["android": ["priority": "HIGH"]]
-        return FCMOverride(
-            message: how.fcm?.message.map(urgent.merging) ?? urgent, validateOnly: how.fcm?.validateOnly)
-    }
-
     /// Renders the scope of the tokens to push to; `nil` if the rule has none.
     func tokenScope(_ scope: Scope) throws(PlacedProblem) -> String? {
         guard let template = how.scope else { return nil }

@@ -23,7 +23,7 @@ extension RuleFileReader {
             delivery: table["delivery"].flatMap { choice($0) },
             collapseKey: table["collapse-key"].flatMap { template($0, shapes) },
             scope: table["scope"].flatMap { template($0, shapes) },
-            apns: table["apns"].flatMap { apns($0) }, fcm: table["fcm"].flatMap { fcm($0) })
+            apns: table["apns"].flatMap { apns($0, shapes) }, fcm: table["fcm"].flatMap { fcm($0, shapes) })
     }
 
     /// Whether the badge is `unread`: the number of unread inbox items.
@@ -43,7 +43,7 @@ extension RuleFileReader {
         }
     }
 
-    private func apns(_ field: Field) -> APNsOverride? {
+    private func apns(_ field: Field, _ shapes: [EventShape]) -> Rule.APNsTemplate? {
         guard let table = table(field, keys: ["headers", "payload"]) else { return nil }
         var headers: [String: String]?
         for (name, value) in table["headers"].flatMap(members) ?? [] {
@@ -54,13 +54,14 @@ extension RuleFileReader {
             headers = headers ?? [:]
             headers?[name] = scalar(value)?.shown
         }
-        return APNsOverride(headers: headers, payload: table["payload"].flatMap { verbatim($0) })
+        return Rule.APNsTemplate(headers: headers, payload: table["payload"].flatMap { override($0, shapes) })
     }
 
-    private func fcm(_ field: Field) -> FCMOverride? {
+    private func fcm(_ field: Field, _ shapes: [EventShape]) -> Rule.FCMTemplate? {
         table(field, keys: ["message", "dry-run"]).map { table in
-            FCMOverride(
-                message: table["message"].flatMap { verbatim($0) }, validateOnly: table["dry-run"].flatMap { flag($0) })
+            Rule.FCMTemplate(
+                message: table["message"].flatMap { override($0, shapes) },
+                validateOnly: table["dry-run"].flatMap { flag($0) })
         }
     }
 
@@ -73,17 +74,14 @@ extension RuleFileReader {
         return flag
     }
 
-    /// Reads an object that the sender merges into the provider's message, without variables.
-    private func verbatim(_ field: Field) -> JSONValue? {
+    /// Reads an object that the sender merges into the provider's message.
+    private func override(_ field: Field, _ shapes: [EventShape]) -> DataTemplate? {
         guard let value = json(field) else { return nil }
         guard case .object = value else {
             report(field, "expected keys with values, not \(value.kind)")
             return nil
         }
-        if value.holdsBraces {
-            report(field, "this value is sent verbatim: use {{variables}} only under “say”")
-        }
-        return value
+        return value.holdsBraces ? dataTemplate(field, shapes) : .constant(value)
     }
 }
 

@@ -28,14 +28,14 @@ extension RuleFileReader {
     }
 
     func digest(_ field: Field, _ shapes: [EventShape]) -> Digest? {
-        let keys = ["bucket", "at", "after", "count", "remains", "keep", "order", "say"]
+        let keys = ["bucket", "at", "days", "month-days", "after", "count", "remains", "keep", "order", "say"]
         guard let table = table(field, keys: keys, required: ["say"]) else { return nil }
         let kept = table["keep"].flatMap { keep($0, shapes) } ?? []
         let close: Digest.Close
         switch (table["at"], table["after"]) {
         case (let at?, nil):
             guard let time = localTime(at) else { return nil }
-            close = .daily(time)
+            close = .at(time, days: digestDays(table))
         case (nil, let after?):
             guard let window = window(after, longest: Digest.longestWindow) else { return nil }
             close = .after(window)
@@ -58,12 +58,29 @@ extension RuleFileReader {
         if let say = table["say"], digest.say.title == nil, digest.say.body == nil {
             report(say, "a summary needs a title or a body")
         }
-        if case .daily = digest.close, let count = table["count"] {
+        if case .at = digest.close, let count = table["count"] {
             report(count, "“count” needs “after”: a digest with “at” is sent only at that time")
+        }
+        for key in ["days", "month-days"] {
+            if case .after = digest.close, let days = table[key] { report(days, "“\(key)” needs “at”, a local time") }
         }
         if case .after = digest.close, digest.remains == .told, let remains = table["remains"] {
             report(remains, "“remains: told” needs “at”: with “after”, the digest would repeat without end")
         }
+    }
+
+    /// Reads `days` or `month-days`; every day without either.
+    private func digestDays(_ table: [String: Field]) -> DigestDays {
+        if let days = table["days"], table["month-days"] != nil {
+            report(days, "set only one of “days” and “month-days”")
+        }
+        if let days = table["days"].flatMap(oneOrMore) {
+            return .weekdays(Set(days.compactMap { choice($0) as Weekday? }))
+        }
+        if let days = table["month-days"].flatMap(oneOrMore) {
+            return .monthDays(Set(days.compactMap { number($0, 1...31) }))
+        }
+        return .every
     }
 
     private func order(_ field: Field, _ kept: [DataTemplate.Member]) -> String? {
@@ -88,8 +105,10 @@ extension RuleFileReader {
     /// Returns the variables of a summary.
     private static func summaryShape(_ kept: [DataTemplate.Member]) -> EventShape {
         var shape = EventShape(examples: [])
-        shape.paths = ["count", "one", "more", "items", "first", "last"]
-        for member in kept { for list in ["items", "first", "last"] { shape.paths.insert("\(list).\(member.name)") } }
+        shape.paths = ["count", "one", "more", "items", "first", "last", "sum"]
+        for member in kept {
+            for list in ["items", "first", "last", "sum"] { shape.paths.insert("\(list).\(member.name)") }
+        }
         return shape
     }
 

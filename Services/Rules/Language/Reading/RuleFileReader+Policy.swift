@@ -73,8 +73,10 @@ extension RuleFileReader {
         return false
     }
 
+    /// Reads `on` or `off`. Tools for YAML 1.1 write these as `true` and `false`.
     private func onOrOff(_ field: Field) -> Bool? {
         enum Word: String, CaseIterable { case on, off }
+        if case .scalar(let scalar) = field.node, case .bool(let flag) = ScalarValue.json(scalar) { return flag }
         let word: Word? = choice(field)
         return word.map { $0 == .on }
     }

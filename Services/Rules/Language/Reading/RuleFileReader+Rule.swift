@@ -75,6 +75,9 @@ extension RuleFileReader {
             if rule.how.kind != .alert {
                 report(field, "“as: \(rule.how.kind.rawValue)” has no preview: “privacy” needs “as: alert”")
             }
+            if rule.how.privacy == .idOnly, !rule.how.overrideTags.isEmpty {
+                report(field, "“privacy: id-only” pushes nothing of the event: “apns” and “fcm” take no variables")
+            }
         }
     }
 

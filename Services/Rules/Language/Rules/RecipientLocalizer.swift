@@ -4,11 +4,14 @@ package struct RecipientLocalizer: Hashable, Sendable {
     private let scope: Scope
     private let defaults: AppDefaults
     private let needsZone: Bool
+    private let needsRegion: Bool
 
     /// - Returns: `nil` if all recipients get the same text.
     package init?(_ rule: Rule, _ scope: Scope, defaults: AppDefaults) {
-        needsZone = rule.say.tags.contains { $0.filters.contains(where: \.needsZone) }
-        guard needsZone || !rule.say.translations.isEmpty else { return nil }
+        let filters = (rule.say.tags + rule.how.overrideTags).flatMap(\.filters)
+        needsZone = filters.contains(where: \.needsZone)
+        needsRegion = filters.contains(where: \.needsRegion)
+        guard needsRegion || !rule.say.translations.isEmpty else { return nil }
         self.rule = rule
         self.scope = scope
         self.defaults = defaults
@@ -17,7 +20,7 @@ package struct RecipientLocalizer: Hashable, Sendable {
     /// Returns the language and time zone for a user's own ones. Users who get the same text have the same value.
     package func localization(language: Language?, zone: Zone?) -> Localization {
         Localization(
-            language: defaults.language(preferring: language, among: rule.say.translations.keys, exactly: needsZone),
+            language: defaults.language(preferring: language, among: rule.say.translations.keys, exactly: needsRegion),
             zone: needsZone ? zone ?? defaults.zone : .utc)
     }
 

@@ -55,7 +55,8 @@ extension Rule {
             deepLink: try text(say.deepLink, "\(place).deep-link"), image: try text(say.image, "\(place).image"),
             data: try data(say, scope, place: place), silent: how.kind.isData,
             interruptionLevel: how.interruptionLevel,
-            collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: try apns(scope), fcm: fcm)
+            collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: try apns(scope),
+            fcm: try fcm(scope))
     }
 
     /// Returns the content that a locked screen may show; `nil` if the rule's privacy is `full`.

@@ -86,8 +86,8 @@ package struct Rule: Hashable, Sendable {
         package var collapseKey: Template?
         /// Selects among a user's tokens of one kind, such as the id of one Live Activity.
         package var scope: Template?
-        package var apns: APNsOverride?
-        package var fcm: FCMOverride?
+        package var apns: APNsTemplate?
+        package var fcm: FCMTemplate?
     }
 }
 

@@ -12,6 +12,8 @@ package enum Filter: Hashable, Sendable {
     case distance
     /// Thousands grouped: `12,345`.
     case number
+    /// An amount in a currency (ISO 4217), in the recipient's language: `€12.50`, `12,50 €`.
+    case currency(code: String)
     case capitalized
     case uppercased
     case lowercased
@@ -29,9 +31,11 @@ package enum Filter: Hashable, Sendable {
     /// The limit of `excerpt` without a number, in grapheme clusters.
     static let defaultExcerpt = 120
 
-    /// The names that a template may use. `excerpt` can be followed by a number of characters: `excerpt80`.
+    /// The names that a template may use. `excerpt` can be followed by a number of characters (`excerpt80`), `currency` is
+    /// followed by a code.
     static let names = [
-        "optional", "excerpt", "km", "distance", "number", "capitalized", "uppercased", "lowercased", "count", "first",
+        "optional", "excerpt", "km", "distance", "number", "currencyEUR", "capitalized", "uppercased", "lowercased",
+        "count", "first",
         "last", "date", "time", "datetime", "plural",
     ]
 
@@ -53,10 +57,13 @@ package enum Filter: Hashable, Sendable {
         case "datetime": self = .dateTime
         case "plural": self = .plural([])
         default:
-            guard name.hasPrefix("excerpt"), let limit = Int(name.dropFirst("excerpt".count)), limit > 0 else {
+            if name.hasPrefix("excerpt"), let limit = Int(name.dropFirst("excerpt".count)), limit > 0 {
+                self = .excerpt(limit: limit)
+            } else if name.hasPrefix("currency"), let code = Filter.currencyCode(name.dropFirst("currency".count)) {
+                self = .currency(code: code)
+            } else {
                 return nil
             }
-            self = .excerpt(limit: limit)
         }
     }
 
@@ -68,6 +75,7 @@ package enum Filter: Hashable, Sendable {
         case .km: "km"
         case .distance: "distance"
         case .number: "number"
+        case .currency(let code): "currency\(code)"
         case .capitalized: "capitalized"
         case .uppercased: "uppercased"
         case .lowercased: "lowercased"
@@ -86,7 +94,7 @@ package enum Filter: Hashable, Sendable {
         switch self {
         case .optional: "any value"
         case .excerpt, .capitalized, .uppercased, .lowercased: "a string"
-        case .km, .distance, .number, .plural: "a number"
+        case .km, .distance, .number, .currency, .plural: "a number"
         case .count: "a list"
         case .first, .last: "a list that is not empty"
         case .date: WrittenDate.expectation
@@ -102,6 +110,7 @@ package enum Filter: Hashable, Sendable {
         case .km: value.number.map { .string(Filter.decimal($0 / 1000)) }
         case .distance: value.number.map { .string(Filter.distance($0)) }
         case .number: value.number.map { .string(Filter.grouped($0)) }
+        case .currency(let code): value.number.map { .string(Filter.amount($0, code, localization.language)) }
         case .capitalized: value.string.map { .string($0.prefix(1).uppercased() + $0.dropFirst()) }
         case .uppercased: value.string.map { .string($0.uppercased()) }
         case .lowercased: value.string.map { .string($0.lowercased()) }
@@ -123,10 +132,15 @@ package enum Filter: Hashable, Sendable {
     var needsZone: Bool {
         switch self {
         case .date, .time, .dateTime: true
-        case .optional, .excerpt, .km, .distance, .number, .capitalized, .uppercased, .lowercased, .count, .first,
-            .last, .plural:
+        case .optional, .excerpt, .km, .distance, .number, .currency, .capitalized, .uppercased, .lowercased, .count,
+            .first, .last, .plural:
             false
         }
+    }
+
+    /// Whether the result depends on the recipient's language and region.
+    var needsRegion: Bool {
+        if case .currency = self { true } else { needsZone }
     }
 }
 

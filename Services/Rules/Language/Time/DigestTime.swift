@@ -1,13 +1,13 @@
 package import PushProtocol
 
-/// The local time of a user's daily digest. Each local date has exactly one digest, except at clock changes.
+/// The local time of a user's digests. Each local date of ``days`` has exactly one digest, except at clock changes.
 package struct DigestTime: Hashable, Sendable {
     package var time: LocalTime
+    package var days: DigestDays
 
-    package init(
-        time: LocalTime
-    ) {
+    package init(time: LocalTime, days: DigestDays = .every) {
         self.time = time
+        self.days = days
     }
 
     /// One digest: its local date and its time.
@@ -36,7 +36,9 @@ package struct DigestTime: Hashable, Sendable {
         var date = zone.local(now).date.adding(days: -1)
         if let last, last.date >= date { date = last.date.adding(days: 1) }
         while true {
-            if let occasion = occasion(on: date, in: zone, last: last), occasion.at > now { return occasion }
+            if days.contains(date), let occasion = occasion(on: date, in: zone, last: last), occasion.at > now {
+                return occasion
+            }
             date = date.adding(days: 1)
         }
     }
