@@ -71,6 +71,27 @@ import TestSupport
         }
     }
 
+    @Test func `an outcome of a sender whose clock is ahead has the time of its arrival`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let (late, early) = (UUID(), UUID())
+            let arrival = Timestamp(milliseconds: 1_767_225_600_000)
+            try await pool.execute(
+                """
+                INSERT INTO rules.decision (notification, event, rule, user_id, decided_at)
+                SELECT unnest(\([late, early])), \(UUID()), 'only', '1', \(arrival.date)
+                """)
+            func outcome(_ notification: UUID, at: Timestamp) -> Outcome {
+                Outcome(notification: notification, device: UUID(), answer: .expired, at: at, registeredAt: nil)
+            }
+            let message = outcomes([
+                outcome(late, at: arrival + .seconds(3600)), outcome(early, at: arrival - .seconds(5)),
+            ])
+            try await OutcomeStore(pool: pool).keep([message], now: arrival)
+            let times: [Date] = try await pool.query("SELECT array_agg(at ORDER BY at) FROM rules.outcome").single()
+            #expect(times.map(Timestamp.init) == [arrival - .seconds(5), arrival])
+        }
+    }
+
     @Test func `an unreachable database is an outage`() async throws {
         let configuration = try PostgresConfiguration(
             url: "postgresql://nobody@127.0.0.1:1/none", checkoutTimeout: .milliseconds(100), applicationName: "tests")

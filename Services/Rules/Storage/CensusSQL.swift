@@ -14,7 +14,9 @@ enum CensusSQL {
                         SELECT FROM rules.decision AS later
                         WHERE later.notification = decision.notification AND later.step > decision.step))
             ), placed AS (
-                SELECT notification, event, rule, rule_set, decided_at, said.evidence_at,
+                SELECT notification, event, rule, rule_set, decided_at,
+                    -- The sender's clock may be behind.
+                    CASE WHEN said.evidence_at IS NOT NULL THEN greatest(said.evidence_at, decided_at) END AS evidence_at,
                     CASE
                         WHEN answer = 'inbox' THEN 'inbox'
                         WHEN answer = 'drop' THEN 'dropped'

@@ -8,7 +8,10 @@ struct OutcomeStore: Sendable {
     let pool: PostgresPool
 
     /// Stores a batch of outcomes, and schedules the delivery reports of their notifications. Ignores known outcomes,
-    /// and outcomes of notifications without a decision: those of campaigns and of erased users.
+    /// and outcomes of notifications without a decision: those of campaigns and of erased users. An outcome whose sender
+    /// has a clock ahead gets the time of its arrival.
+    ///
+    /// - Parameter now: by the database's clock.
     func keep(_ messages: [Outcomes], now: Timestamp) async throws {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
@@ -26,7 +29,7 @@ struct OutcomeStore: Sendable {
                     SELECT * FROM unnest(
                         \(rows.map(\.outcome.notification)), \(rows.map(\.outcome.device)),
                         \(rows.map(\.outcome.answer.disposition.rawValue)), \(rows.map(\.origin.rawValue)), \(reasons),
-                        \(rows.map(\.outcome.at.date))
+                        \(rows.map { min($0.outcome.at, now).date })
                     ) AS new (notification, device, disposition)
                     WHERE EXISTS (SELECT FROM rules.decision WHERE decision.notification = new.notification)
                     ORDER BY notification, device, disposition

@@ -43,14 +43,18 @@ package struct AppCatalog: Hashable, Sendable {
     ///
     /// - Parameter files: the kinds of files that must exist; other paths are not checked.
     package static func load(path: String, using files: Files = .all) throws(ConfigurationError) -> AppCatalog {
-        guard let bytes = FileManager.default.contents(atPath: path) else {
-            throw ConfigurationError("\(path): cannot be read as UTF-8 text")
+        let bytes: Data
+        do {
+            bytes = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            let code = ((error as? CocoaError)?.underlying as? POSIXError).map { " (\($0.code))" } ?? ""
+            throw ConfigurationError("\(path): cannot be read\(code)")
         }
         guard bytes.count <= maximumFileSize else {
             throw ConfigurationError("\(path): has \(bytes.count) bytes; the maximum is \(maximumFileSize)")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw ConfigurationError("\(path): cannot be read as UTF-8 text")
+            throw ConfigurationError("\(path): is not UTF-8 text")
         }
         return try parse(text, path: path, using: files)
     }

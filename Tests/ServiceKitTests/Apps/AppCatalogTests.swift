@@ -354,7 +354,7 @@ import TestSupport
     }
 
     @Test func `a missing catalog is rejected`() {
-        #expect(throws: ConfigurationError("/nowhere/apps.yaml: cannot be read as UTF-8 text")) {
+        #expect(throws: ConfigurationError("/nowhere/apps.yaml: cannot be read (ENOENT)")) {
             try AppCatalog.load(path: "/nowhere/apps.yaml")
         }
     }

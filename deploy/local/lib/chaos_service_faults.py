@@ -106,7 +106,8 @@ class DescriptorsExhausted(ServiceFault):
     name = "descriptors-exhausted"
     numbers = (58,)
     hold = 20
-    signals = ("VICTIM log: [Tt]oo many open files|EMFILE|file descriptor",)
+    # The trap prints a backtrace.
+    signals = ("VICTIM log: [Tt]oo many open files|EMFILE|file descriptor|Signal 4:",)
 
     @property
     def needs(self):
