@@ -192,7 +192,10 @@ let package = Package(
             ]),
         shared(
             "SenderService",
-            ["ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol", lifecycle]),
+            [
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "HTTP2", "PushProtocol",
+                lifecycle,
+            ]),
         shared(
             "HTTPAuth",
             [
@@ -280,7 +283,7 @@ let package = Package(
             "ProviderSimulator",
             [
                 "ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras,
-                x509, asn1,
+                x509, asn1, collections,
                 logging, lifecycle, nioCore,
             ], data: ["README.md"], embedded: ["API/Wall/wall.html", "API/Wall/wall.css", "API/Wall/wall.js"]),
 

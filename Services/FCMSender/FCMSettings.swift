@@ -1,4 +1,5 @@
 import HTTP2
+import SenderService
 import ServiceKit
 
 /// The FCM and OAuth endpoints, the connection limit and the default quota.
@@ -8,9 +9,6 @@ struct FCMSettings {
     static let tokenURL = ConfigurationKey(
         "FCM_TOKEN_URL", .url(schemes: ["https"]),
         summary: "The OAuth token endpoint; the service account's token_uri when absent.")
-    static let caFile = ConfigurationKey(
-        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent."
-    )
     static let connections = ConfigurationKey(
         "FCM_CONNECTIONS", .integer(1...64), default: "10",
         summary: "Maximum connections with one service account, each with up to 100 concurrent requests.")
@@ -24,7 +22,7 @@ struct FCMSettings {
         "FCM_VALIDATE_ONLY", .boolean, default: "no",
         summary: "Whether FCM only validates messages, for trials with real credentials; no phone gets a push.")
 
-    static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections, quota, validateOnly]
+    static let keys: [ConfigurationKey] = [url, tokenURL, .providerCAFile, connections, quota, validateOnly]
 
     let endpoint: HTTP2Endpoint
     let tokenURL: String?
@@ -36,14 +34,9 @@ struct FCMSettings {
     let validateOnly: Bool
 
     init(_ settings: Settings) throws(ConfigurationError) {
-        let url = try settings.string(Self.url)
-        caFile = try settings.optionalString(Self.caFile)
+        caFile = try settings.optionalString(.providerCAFile)
         tokenURL = try settings.optionalString(Self.tokenURL)
-        do {
-            endpoint = try HTTP2Endpoint(url: url, caFile: caFile)
-        } catch {
-            throw ConfigurationError("\(Self.url.name): \(error)")
-        }
+        endpoint = try settings.endpoint(Self.url)
         var client = HTTP2ClientConfiguration()
         client.maximumConnections = try settings.integer(Self.connections)
         // FCM closes connections with more than 100 streams, and connections on which a client sends PING

@@ -28,7 +28,7 @@ struct ProviderSimulatorApp {
                 port: try context.settings.integer(key), portKey: key, identity: identity,
                 clientAuthorityFile: try context.settings.optionalString(.clientAuthorityFile), ports: ports,
                 eventLoopGroup: context.eventLoopGroup, logger: context.logger,
-                readiness: context.readiness.condition(port.name, waiting: "not listening yet"))
+                readiness: context.readiness.condition(port.name, .waiting("not listening yet")))
         }
         return ServiceAssembly([
             ControlServer(

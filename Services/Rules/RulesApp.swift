@@ -84,7 +84,7 @@ struct RulesApp {
         let terms = try HistoryTerms(context.settings)
         let ruleReloader = RuleReloader(
             directory: directory, currentRules: currentRules, apps: apps,
-            condition: context.readiness.condition("rules", waiting: "the rule files are not checked yet"),
+            condition: context.readiness.condition("rules", .waiting("the rule files are not checked yet")),
             logger: logger)
         let appReloader = try context.appReloader(
             catalog, using: .bearer, consuming: { [.rulesAppEvents($0.id)] }, publishingTo: [.notifications]

@@ -49,7 +49,7 @@ extension JSONValue {
                 + Self.ordered(members).map { "\(JSONValue.string($0).compact): \((members[$0] ?? .null).compact)" }
                 .joined(separator: ", ") + "}"
         case .null, .bool, .int, .double, .string:
-            (try? WireCoding.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+            (try? WireCoding.text(self)) ?? "null"
         }
     }
 

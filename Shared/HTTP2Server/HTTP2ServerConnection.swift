@@ -11,11 +11,6 @@ package struct HTTP2ServerConnection: Hashable, Sendable {
     /// The maximum of `openStreams` so far.
     package var peakStreams = 0
     package var pings = 0
-
-    package init(id: Int, hasClientCertificate: Bool) {
-        self.id = id
-        self.hasClientCertificate = hasClientCertificate
-    }
 }
 
 /// An event of a server connection. Receivers run on the connection's event loop and must not block.

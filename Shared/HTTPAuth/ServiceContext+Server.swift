@@ -2,7 +2,6 @@ package import Hummingbird
 package import NIOCore
 package import ServiceKit
 
-/// Limits of an HTTP server.
 package enum HTTPServerLimits {
     /// The default maximum of open connections.
     package static let defaultConnections = 2000

@@ -1,7 +1,6 @@
 /// A database error. Contains no password and no parameter value.
 package struct PostgresError: Error, Equatable, Sendable {
     package enum Code: Hashable, Sendable {
-        /// The configuration is invalid.
         case invalidConfiguration
         /// No connection could be opened: refused, unreachable, wrong password, no writable host.
         case connectionFailed

@@ -40,7 +40,6 @@ extension ConfigurationKey {
 }
 
 extension [ConfigurationKey] {
-    /// The keys of traces.
     package static let tracing: [ConfigurationKey] = [
         .traceEndpoint, .traceSignalEndpoint, .traceHeaders, .traceCertificate, .traceRatio, .traceServiceName,
     ]

@@ -51,11 +51,10 @@ package struct DeadRowStore: Sendable {
                 SELECT \(table.appSQL), \(table.keySQL), coalesce(dead_reason, ''), dead_at FROM \(table.sql)
                 WHERE \(table.matches(filter)) ORDER BY dead_at DESC LIMIT \(limit)
                 """)
-            for row in rows {
-                entries.append(
-                    DeadRow(
-                        table: table.name, app: try row.decode(at: 0), key: try row.decode(at: 1),
-                        reason: try row.decode(at: 2), deadAt: try row.decode(at: 3)))
+            entries += try rows.map { row in
+                DeadRow(
+                    table: table.name, app: try row.decode(at: 0), key: try row.decode(at: 1),
+                    reason: try row.decode(at: 2), deadAt: try row.decode(at: 3))
             }
         }
         return entries

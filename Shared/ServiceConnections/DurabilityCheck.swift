@@ -18,7 +18,7 @@ struct DurabilityCheck: Service {
     init(pool: PostgresPool, readiness: Readiness, logger: Logger) {
         self.pool = pool
         self.logger = logger
-        condition = readiness.condition(Self.condition, degraded: "the database's settings have not been read yet")
+        condition = readiness.condition(Self.condition, .degraded("the database's settings have not been read yet"))
     }
 
     func run() async throws {

@@ -25,7 +25,7 @@ struct StartupCheck: Service {
         check: @escaping @Sendable () async throws -> String?
     ) {
         self.name = name
-        self.condition = readiness.condition(name, waiting: waiting)
+        self.condition = readiness.condition(name, .waiting(waiting))
         self.logger = logger
         self.check = check
     }

@@ -22,7 +22,7 @@ enum ImportRules {
             "ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", "HTTPSFetch", "TraceExport",
         ],
         "SenderService": [
-            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "HTTP2", "PushProtocol",
         ],
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
@@ -127,7 +127,7 @@ enum ImportRules {
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
         "Yams": ["ServiceKit", "StrictYAML", "RuleLanguage"],
         "ArgumentParser": ["Pushctl", "RuleDryRun"],
-        "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
+        "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending", "ProviderSimulator"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [
             "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules",

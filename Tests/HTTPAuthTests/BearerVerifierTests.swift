@@ -103,7 +103,7 @@ import TestSupport
         for algorithm in BearerVerification.Algorithm.allCases {
             let catalog = AppCatalog([
                 AppConfiguration(
-                    id: AppID(rawValue: "a")!, bearer: [BearerVerification(algorithm: algorithm, keyFile: path)])
+                    id: AppID(rawValue: "a")!, bearer: [BearerVerification(algorithm: algorithm, keys: .file(path))])
             ])
             let error = await #expect(throws: ConfigurationError.self) {
                 try await BearerVerifier(catalog, logger: .silent)

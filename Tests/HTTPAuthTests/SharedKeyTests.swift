@@ -19,7 +19,7 @@ import TestSupport
                 [("one", one), ("other", other)].map { name, claim in
                     AppConfiguration(
                         id: AppID(rawValue: name)!,
-                        bearer: [BearerVerification(algorithm: .hs256, keyFile: path, appClaim: claim)])
+                        bearer: [BearerVerification(algorithm: .hs256, keys: .file(path), appClaim: claim)])
                 }), logger: .silent)
         let members: JSONValue = ["sub": "456", "exp": .int(Int64(Date().timeIntervalSince1970) + 3600)]
         let token = try issuer.token(members.merging(claims))
@@ -37,7 +37,7 @@ import TestSupport
         func app(_ name: String, _ file: String) throws -> AppConfiguration {
             AppConfiguration(
                 id: try #require(AppID(rawValue: name)),
-                bearer: [BearerVerification(algorithm: .hs256, keyFile: file, appClaim: .init("azp", is: name))])
+                bearer: [BearerVerification(algorithm: .hs256, keys: .file(file), appClaim: .init("azp", is: name))])
         }
         let verifier = try await BearerVerifier(AppCatalog([]), logger: .silent)
         let members: JSONValue = ["sub": "456", "exp": .int(Int64(Date().timeIntervalSince1970) + 3600)]

@@ -1,6 +1,7 @@
 import Foundation
-import PushProtocol
 import Testing
+
+@testable import PushProtocol
 
 /// The wire form of audiences, and invalid audiences.
 @Suite struct AudienceGoldenTests {

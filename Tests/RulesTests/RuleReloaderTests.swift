@@ -60,7 +60,7 @@ import TestSupport
         try write(other, "other.yaml")
         let currentRules = CurrentRules(try RuleDirectory.load(folder.path))
         let readiness = Readiness()
-        let condition = readiness.condition("rules", waiting: "not yet")
+        let condition = readiness.condition("rules", .waiting("not yet"))
         let log = CapturingLogger()
         let reloader = RuleReloader(
             directory: folder.path, currentRules: currentRules, apps: [app], condition: condition, logger: log.logger)

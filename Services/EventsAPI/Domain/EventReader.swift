@@ -2,7 +2,6 @@ import PushProtocol
 
 /// Reads the events of one request. An event is accepted only if rules can read it.
 struct EventReader: Hashable, Sendable {
-    /// The maximum number of events in a batch.
     static let maximumBatch = 10_000
 
     let app: AppID

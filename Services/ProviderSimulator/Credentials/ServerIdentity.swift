@@ -12,11 +12,12 @@ struct ServerIdentity: Sendable {
     let keyFile: String
     /// The CA file for clients; `nil` when the certificate came from files.
     let authorityFile: String?
-    /// The certificates for handshake faults, which share one key.
-    private let badKeyFile: String
-    private let expiredFile: String
-    private let misnamedFile: String
-    private let unknownFile: String
+    /// The beginning of the paths of the certificates for handshake faults, which share one key.
+    private let stem: String
+    private var badKeyFile: String { "\(stem)-bad-key.pem" }
+    private var expiredFile: String { "\(stem)-expired.pem" }
+    private var misnamedFile: String { "\(stem)-misnamed.pem" }
+    private var unknownFile: String { "\(stem)-unknown.pem" }
 
     /// Loads a certificate from files. Certificates for handshake faults come from an unknown authority, because the
     /// key of the real one is not available; they are written to `scratch`.
@@ -24,10 +25,7 @@ struct ServerIdentity: Sendable {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
         authorityFile = nil
-        badKeyFile = scratch + "-bad-key.pem"
-        expiredFile = scratch + "-expired.pem"
-        misnamedFile = scratch + "-misnamed.pem"
-        unknownFile = scratch + "-unknown.pem"
+        stem = scratch
         try writeBad(try IssuedIdentity(at: now))
     }
 
@@ -41,14 +39,10 @@ struct ServerIdentity: Sendable {
     /// Reuses the identity beside `authorityFile`, or makes one. Clients that read the file before a restart still
     /// trust the certificate. The authority's private key is not stored.
     init(authorityFile: String, at now: Date = Date()) throws {
-        let stem = authorityFile.hasSuffix(".pem") ? String(authorityFile.dropLast(4)) : authorityFile
+        stem = authorityFile.hasSuffix(".pem") ? String(authorityFile.dropLast(4)) : authorityFile
         self.authorityFile = authorityFile
         certificateFile = stem + "-server.pem"
         keyFile = stem + "-server-key.pem"
-        badKeyFile = stem + "-bad-key.pem"
-        expiredFile = stem + "-expired.pem"
-        misnamedFile = stem + "-misnamed.pem"
-        unknownFile = stem + "-unknown.pem"
         guard !isUsable(at: now) else { return }
         let issued = try IssuedIdentity(at: now)
         try Self.write(issued.key, to: keyFile, permissions: 0o600)

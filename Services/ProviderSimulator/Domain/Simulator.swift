@@ -44,12 +44,9 @@ final class Simulator: Sendable {
 
     /// Adds posted scripts. The outcomes of one scope replace its remaining script.
     func play(_ scripts: [OutcomeScript]) {
-        struct ScriptKey: Hashable {
-            let provider: ProviderKind
-            let scope: ScriptedOutcomeStore.Scope
+        for (key, scripts) in Dictionary(grouping: scripts, by: \.key) {
+            state.outcomes.script(scripts.map(\.outcome), for: key)
         }
-        let parts = Dictionary(grouping: scripts) { ScriptKey(provider: $0.provider, scope: $0.scope) }
-        for (key, scripts) in parts { state.outcomes.script(scripts.map(\.outcome), for: key.provider, key.scope) }
     }
 
     /// Applies the part of a fault that is not about connections: revoking access tokens.

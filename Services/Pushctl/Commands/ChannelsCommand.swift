@@ -54,12 +54,7 @@ struct ChannelsCommand: AsyncParsableCommand {
 
         func run() async throws {
             let (app, _) = try channels.configured()
-            let payload: JSONValue
-            do {
-                payload = try WireCoding.decode(JSONValue.self, from: try PublishCommand.read(file))
-            } catch let error as WireError {
-                throw CommandError("\(file == "-" ? "standard input" : file): \(error)", .input)
-            }
+            let payload = try PublishCommand.json(file)
             let now = Timestamp.now
             let push = try ChannelBroadcast(
                 app: app, environment: channels.environment, channel: channel, payload: payload, priority: priority,
@@ -71,18 +66,10 @@ struct ChannelsCommand: AsyncParsableCommand {
                     contentType: "application/json", messageID: push.trace.id.uuidString.lowercased(),
                     type: Push.messageType),
                 body: try push.wireBody())
-            switch try await withBroker({ try await $0.publish(message) }) {
-            case .confirmed:
-                try channels.output.write(
-                    ["id": .id(push.trace.id), "channel": .string(channel)],
-                    text: ["queued for the APNs sender as \(push.trace.id.uuidString.lowercased())"])
-            case .nacked:
-                throw CommandError("the broker rejected the push: its queue is full; try again later", .temporary)
-            case .returned(let code, let text):
-                throw CommandError(
-                    "no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply",
-                    code == 403 ? .permission : .notFound)
-            }
+            try await publish(message, "push")
+            try channels.output.write(
+                ["id": .id(push.trace.id), "channel": .string(channel)],
+                text: ["queued for the APNs sender as \(push.trace.id.uuidString.lowercased())"])
         }
     }
 }

@@ -62,19 +62,19 @@ struct ExplainCommand: AsyncParsableCommand {
         for (index, explanation) in explanations.enumerated() {
             var heading = explanation.json.object ?? [:]
             (heading["stories"], heading["next"]) = (nil, nil)
-            let members = String(decoding: try WireCoding.encode(JSONValue.object(heading)), as: UTF8.self)
+            let members = try WireCoding.text(JSONValue.object(heading))
             try OutputOption.write(text: "\(index > 0 ? "," : "")\(members.dropLast()),\"stories\":[")
             var isFirst = true
             try await forEachPage(explanation, question, store) { page in
                 let stories = page.json["stories"] ?? []
-                let text = String(decoding: try WireCoding.encode(stories), as: UTF8.self).dropFirst().dropLast()
+                let text = try WireCoding.text(stories).dropFirst().dropLast()
                 if !text.isEmpty { try OutputOption.write(text: "\(isFirst ? "" : ",")\(text)") }
                 isFirst = isFirst && text.isEmpty
                 reasons.formUnion(page.reasons)
             }
             try OutputOption.write(text: "]}")
         }
-        let meanings = String(decoding: try WireCoding.encode(Explanation.meanings(of: reasons)), as: UTF8.self)
+        let meanings = try WireCoding.text(Explanation.meanings(of: reasons))
         try OutputOption.write(text: #"],"reasons":\#(meanings)}"# + "\n")
     }
 

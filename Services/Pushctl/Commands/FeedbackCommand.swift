@@ -37,15 +37,10 @@ struct FeedbackCommand: AsyncParsableCommand {
         static func selected(devices: [String], all: Bool) throws -> QuarantineStore.RegistrationSelection {
             switch (devices.isEmpty, all) {
             case (true, true): return .all
-            case (false, false): return .devices(try devices.map(device))
+            case (false, false): return .devices(try devices.map(UUID.init(device:)))
             case (true, false): throw CommandError("name devices, or give --all", .usage)
             case (false, true): throw CommandError("either name devices or give --all, not both", .usage)
             }
-        }
-
-        static func device(_ text: String) throws -> UUID {
-            guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id", .usage) }
-            return id
         }
     }
 }
@@ -80,7 +75,7 @@ extension FeedbackCommand.Quarantine {
         private static let most = 200
 
         func run() async throws {
-            let device = try FeedbackCommand.RegistrationArguments.device(device)
+            let device = try UUID(device: device)
             let evidence = try await withDatabase { database in
                 try await QuarantineStore(database).evidence(of: device, limit: Self.most)
             }

@@ -30,6 +30,14 @@ struct PublishCommand: AsyncParsableCommand {
         return Array(data)
     }
 
+    /// Reads JSON from a file, or from standard input for `-`.
+    static func json(_ file: String) throws -> JSONValue {
+        let bytes = try read(file)
+        do { return try WireCoding.decode(JSONValue.self, from: bytes) } catch {
+            throw CommandError("\(name(file)): \(error)", .input)
+        }
+    }
+
     /// The name of a file in errors.
     static func name(_ file: String) -> String { file == "-" ? "standard input" : file }
 }

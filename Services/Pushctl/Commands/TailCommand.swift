@@ -69,7 +69,7 @@ struct TailCommand: AsyncParsableCommand {
 
     static func document(_ row: TailRow) -> String {
         // Strings and numbers always encode.
-        (try? WireCoding.encode(row.json)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        (try? WireCoding.text(row.json)) ?? "{}"
     }
 
     /// `2026-03-31T09:12:04.117Z  push  wanted  7  chat-123  chat-message  5b0c4a52-…`: time, answer or disposition,

@@ -85,7 +85,7 @@ struct TopologyCommand: AsyncParsableCommand {
                 }
                 return text.trimmingCharacters(in: .whitespacesAndNewlines)
             }
-            print(String(decoding: try WireCoding.encode(definitions), as: UTF8.self))
+            print(try WireCoding.text(definitions))
         }
     }
 
@@ -109,6 +109,21 @@ func withBroker<Result: Sendable>(
         return try await AMQPAdministrator.with(try brokerConfiguration(), logger: Environment.logger, body)
     } catch let error as AMQPError {
         throw CommandError(error)
+    }
+}
+
+/// Publishes a message, and returns after the broker's confirm.
+///
+/// - Parameter kind: the kind of the message, for errors.
+func publish(_ message: AMQPMessage, _ kind: String) async throws {
+    switch try await withBroker({ try await $0.publish(message) }) {
+    case .confirmed: break
+    case .nacked:
+        throw CommandError("the broker rejected the \(kind): its queue is full; try again later", .temporary)
+    case .returned(let code, let text):
+        throw CommandError(
+            "no queue accepts \(message.routingKey) (\(text)); run pushctl topology apply",
+            code == 403 ? .permission : .notFound)
     }
 }
 

@@ -80,7 +80,8 @@ extension Topology.Policy {
 }
 
 extension Topology.Argument {
-    fileprivate var json: JSONValue {
+    /// The argument in the broker's definitions.
+    var json: JSONValue {
         switch self {
         case .text(let text): .string(text)
         case .number(let number): .int(number)

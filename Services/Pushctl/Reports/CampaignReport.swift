@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import Primitives
 import PushProtocol
 import RegistryStore
@@ -52,7 +52,9 @@ enum CampaignReport {
                 ("without a device", "\(campaign.without)"), ("devices", "\(campaign.devices)"),
                 ("messages", "\(campaign.pushes)"), ("a second", pace(campaign).map { "\($0) devices" }),
             ]
-        return rows.compactMap { name, value in value.map { "\(name.padded(to: 18))\($0)" } }
+        return rows.compactMap { name, value in
+            value.map { name.padding(toLength: 18, withPad: " ", startingAt: 0) + $0 }
+        }
     }
 
     /// The state, with the reasons of halted ranges.
@@ -101,11 +103,5 @@ enum CampaignReport {
         let each = campaign.now.timeIntervalSince(begun) / Double(campaign.looked)
         let seconds = Int(each * Double(estimate - campaign.looked))
         return seconds < 120 ? "\(seconds) s" : "\(seconds / 60) min"
-    }
-}
-
-extension String {
-    fileprivate func padded(to width: Int) -> String {
-        self + String(repeating: " ", count: max(1, width - count))
     }
 }

@@ -88,7 +88,7 @@ extension BearerVerification {
 
 /// A YAML scalar in double quotes, with the escapes of JSON, which YAML accepts.
 private func quoted(_ text: String) -> String {
-    (try? WireCoding.encode(JSONValue.string(text))).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
+    (try? WireCoding.text(JSONValue.string(text))) ?? "\"\""
 }
 
 private func quoted(_ path: String, below folder: String) -> String {

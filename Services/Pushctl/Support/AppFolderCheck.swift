@@ -21,11 +21,6 @@ struct AppFolderCheck {
     /// The apps; `nil` if the file has mistakes.
     private(set) var catalog: AppCatalog?
 
-    init(folder: String, needsRealCredentials: Bool = false) {
-        self.folder = folder
-        self.needsRealCredentials = needsRealCredentials
-    }
-
     var appsFile: String { "\(folder)/apps.yaml" }
     var rules: String { "\(folder)/rules" }
 

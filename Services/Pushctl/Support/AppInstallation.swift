@@ -97,7 +97,7 @@ extension BearerVerification {
     fileprivate func mappingFile(_ place: (String) throws -> String) rethrows -> BearerVerification {
         guard case .file(let file) = keys else { return self }
         return BearerVerification(
-            algorithm: algorithm, keyFile: try place(file), issuer: issuer, audience: audience, userClaim: userClaim,
-            appClaim: appClaim, leeway: leeway)
+            algorithm: algorithm, keys: .file(try place(file)), issuer: issuer, audience: audience,
+            userClaim: userClaim, appClaim: appClaim, leeway: leeway)
     }
 }

@@ -60,6 +60,14 @@ enum Environment {
     }
 }
 
+extension UUID {
+    /// Parses the id of a device.
+    init(device text: String) throws {
+        guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id", .usage) }
+        self = id
+    }
+}
+
 extension AppID {
     /// Parses an app id given by the operator.
     init(named name: String) throws {

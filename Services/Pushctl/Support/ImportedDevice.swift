@@ -17,7 +17,7 @@ struct ImportedDevice: Hashable, Sendable {
         let kind = try Self.kind(fields)
         let environment = try Self.environment(fields[.environment], of: kind.provider)
         guard let token = fields[.token].flatMap({ DeviceToken($0, for: kind.provider) }) else {
-            throw LineError("token is missing or invalid: \(Self.shape(of: kind.provider))")
+            throw LineError("token is missing or invalid: \(RegistrationBody.expectedFormat(of: kind.provider))")
         }
         var request = RegistrationRequest(
             app: app, user: user, provider: kind.provider, environment: environment, token: token, kind: kind,
@@ -123,12 +123,5 @@ extension ImportedDevice {
             throw LineError("\(field.rawValue) is invalid: expected at most \(limit) visible ASCII characters")
         }
         return text
-    }
-
-    private static func shape(of provider: Provider) -> String {
-        switch provider {
-        case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
-        case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"
-        }
     }
 }

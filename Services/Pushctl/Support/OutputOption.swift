@@ -15,7 +15,7 @@ struct OutputOption: ParsableArguments {
 
     /// Prints a JSON document on one line, at once.
     static func write(_ document: JSONValue) throws {
-        try write(text: String(decoding: try WireCoding.encode(document), as: UTF8.self) + "\n")
+        try write(text: try WireCoding.text(document) + "\n")
     }
 
     /// Writes a text to standard output, at once.

@@ -63,15 +63,7 @@ struct UpstreamEvent {
             properties: AMQPProperties(
                 contentType: CloudEvents.structuredContentType, messageID: event.id, type: event.type),
             body: body)
-        switch try await withBroker({ try await $0.publish(message) }) {
-        case .confirmed: break
-        case .nacked:
-            throw CommandError("the broker rejected the event: its queue is full; try again later", .temporary)
-        case .returned(let code, let text):
-            throw CommandError(
-                "no queue accepts \(routingKey) (\(text)); run pushctl topology apply",
-                code == 403 ? .permission : .notFound)
-        }
+        try await Pushctl.publish(message, "event")
     }
 
     /// Waits until the decision log has every decision and outcome of the event, or the time is over.

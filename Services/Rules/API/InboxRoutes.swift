@@ -1,4 +1,3 @@
-import FoundationEssentials
 import HTTPAuth
 import Hummingbird
 import PushProtocol
@@ -44,7 +43,7 @@ struct InboxRoutes: Sendable {
         }
         router.get("v1/inbox/{id}") { request, context in
             await gate.answer(request, context) { caller in
-                guard let item = try await store.item(try id(context), of: PersonKey(caller)) else {
+                guard let item = try await store.item(try context.uuid(inPath: "id"), of: PersonKey(caller)) else {
                     throw APIError(
                         status: .notFound, message: "there is no such item in your inbox; it may be deleted or too old")
                 }
@@ -53,7 +52,8 @@ struct InboxRoutes: Sendable {
         }
         router.delete("v1/inbox/{id}") { request, context in
             await gate.answer(request, context) { caller in
-                _ = try await store.delete(try id(context), of: PersonKey(caller), now: try await now())
+                _ = try await store.delete(
+                    try context.uuid(inPath: "id"), of: PersonKey(caller), now: try await now())
                 return Response(status: .noContent)
             }
         }
@@ -63,21 +63,8 @@ struct InboxRoutes: Sendable {
         item.json(type: currentRules.ruleSets[item.rendered.app]?.rule(named: item.rendered.rule)?.policy.type)
     }
 
-    private func id(_ context: BasicRequestContext) throws(APIError) -> UUID {
-        guard let id = context.parameters.get("id").flatMap({ UUID(uuidString: $0) }) else {
-            throw APIError(status: .badRequest, message: "the id in the path is not a UUID")
-        }
-        return id
-    }
-
     private func page(_ query: QueryParameters) throws(APIError) -> InboxStore.Page {
-        var page = InboxStore.Page(limit: Self.usualPage)
-        if let text = query["limit"] {
-            guard let limit = Int(text), (1...Self.largestPage).contains(limit) else {
-                throw .query("limit", "a number from 1 to \(Self.largestPage)")
-            }
-            page.limit = limit
-        }
+        var page = InboxStore.Page(limit: try query.limit(maximum: Self.largestPage) ?? Self.usualPage)
         if let text = query["before"] {
             guard let place = InboxItem.Place(text) else { throw .query("before", "a “next” of an earlier answer") }
             page.before = place

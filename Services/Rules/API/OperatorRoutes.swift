@@ -89,12 +89,7 @@ struct OperatorRoutes: Sendable {
             }
             question.after = notification
         }
-        if let text = query["limit"] {
-            guard let limit = Int(text), (1...ExplanationStore.maximumPageSize).contains(limit) else {
-                throw .query("limit", "a number from 1 to \(ExplanationStore.maximumPageSize)")
-            }
-            question.limit = limit
-        }
+        if let limit = try query.limit(maximum: ExplanationStore.maximumPageSize) { question.limit = limit }
         return question
     }
 }

@@ -63,10 +63,7 @@ struct PreferenceRoutes: Sendable {
 
     /// Throws a 404 for an app that is not configured, so that a mistyped app stores nothing.
     private func known(_ person: PersonKey) throws(APIError) -> PersonKey {
-        guard currentRules.ruleSets[person.app] != nil else {
-            throw APIError(
-                status: .notFound, message: "the query parameter app names no configured app; see the apps file")
-        }
+        guard currentRules.ruleSets[person.app] != nil else { throw APIError.unknownApp }
         return person
     }
 
@@ -81,22 +78,6 @@ extension PersonKey {
     /// The person that the query parameters `app` and `user` name.
     fileprivate init(_ query: QueryParameters) throws(APIError) {
         self.init(app: try query.app(), user: try query.user())
-    }
-}
-
-extension Request {
-    /// Reads a JSON body. Throws a 400 if the body cannot be read.
-    ///
-    /// - Parameter other: another accepted media type for JSON.
-    func read<Body>(
-        atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws(WireError) -> Body
-    ) async throws(APIError) -> Body {
-        let bytes = try await json(upTo: limit, or: other)
-        do {
-            return try parse(bytes)
-        } catch {
-            throw APIError(status: .badRequest, message: error.description)
-        }
     }
 }
 

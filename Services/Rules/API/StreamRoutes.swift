@@ -98,7 +98,7 @@ final class StreamRoutes: Sendable {
         let rendered = news.item.rendered
         let type = currentRules.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
         // JSON has no raw newline, and a decoded value always encodes.
-        let data = String(decoding: (try? WireCoding.encode(news.item.json(type: type))) ?? [], as: UTF8.self)
+        let data = (try? WireCoding.text(news.item.json(type: type))) ?? ""
         return "event: item\nid: \(news.place.text)\ndata: \(data)\n\n"
     }
 

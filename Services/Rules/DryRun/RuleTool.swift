@@ -129,7 +129,7 @@ extension RuleToolCommand {
     package func run() throws {
         let answer = answerOrComplaint(read: Self.read)
         if json, let document = answer.json {
-            print(String(decoding: try WireCoding.encode(document), as: UTF8.self))
+            print(try WireCoding.text(document))
         } else {
             for line in answer.lines { print(line) }
         }

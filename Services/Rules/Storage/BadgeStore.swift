@@ -48,17 +48,10 @@ struct BadgeStore: Sendable {
                 WHERE (app, user_id) IN (SELECT app, user_id FROM rules.badge \(which) FOR UPDATE SKIP LOCKED)
                 RETURNING app, user_id, version
                 """)
-            var corrections: [Correction] = []
-            var dead: [DeadRow] = []
-            for row in rows {
-                do {
-                    let person = PersonKey(
-                        app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
-                    corrections.append(Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
-                } catch {
-                    dead.append(DeadRow(.badge, ofPerson: try DeadRow.personKey(of: row), .unreadable))
-                }
-            }
+            let (read, dead) = try rows.readable({
+                Correction(person: try PersonRows.key($0), version: try $0.decode(Int.self, at: 2), unread: 0)
+            }) { DeadRow(.badge, ofPerson: try DeadRow.personKey(of: $0), .unreadable) }
+            var corrections = read
             try await transaction.markDead(dead, logger)
             // Counts after the versions are read: a read in between causes one more correction.
             let unread = try await transaction.unread(Set(corrections.map(\.person)))
@@ -76,23 +69,14 @@ struct BadgeStore: Sendable {
 
     /// Deletes published corrections, except of users with a later read.
     func forget(_ corrections: [Correction]) async throws {
-        guard !corrections.isEmpty else { return }
-        try await Outage.ofDatabase {
-            _ = try await isolatingRows(
-                pool, logger, batch: { try await remove(corrections) }, keys: { corrections },
-                alone: { try await remove([$0]) }, dead: { DeadRow(.badge, of: $0.person, .failed) })
-        }
-    }
-
-    private func remove(_ corrections: [Correction]) async throws {
-        try await pool.execute(
+        try await settlingRows(corrections, pool, logger, dead: { DeadRow(.badge, of: $0.person, .failed) }) { done in
             """
             DELETE FROM rules.badge USING unnest(
-                \(corrections.map(\.person.app.rawValue)), \(corrections.map(\.person.user.rawValue)),
-                \(corrections.map(\.version))
+                \(done.map(\.person.app.rawValue)), \(done.map(\.person.user.rawValue)), \(done.map(\.version))
             ) AS done (app, user_id, version)
             WHERE (badge.app, badge.user_id, badge.version) = (done.app, done.user_id, done.version)
-            """)
+            """
+        }
     }
 
     /// A statement part that schedules a correction for the users in the common table expression `changed`.

@@ -1,4 +1,5 @@
 import Logging
+import Messaging
 import Postgres
 import PushProtocol
 import RuleEngine
@@ -155,6 +156,32 @@ func isolatingRows<Key, Result>(
     if let timeout, slow.count > 1, results.isEmpty { throw timeout }
     try await pool.markDead(slow.map(dead), logger)
     return results
+}
+
+/// Settles rows with one statement. If it fails, settles each row alone, and marks a row that fails alone as dead.
+func settlingRows<Row>(
+    _ rows: [Row], _ pool: PostgresPool, _ logger: Logger, dead: (Row) -> DeadRow,
+    _ statement: ([Row]) -> SQL
+) async throws {
+    guard !rows.isEmpty else { return }
+    try await Outage.ofDatabase {
+        _ = try await isolatingRows(
+            pool, logger, batch: { try await pool.execute(statement(rows)) }, keys: { rows },
+            alone: { try await pool.execute(statement([$0])) }, dead: dead)
+    }
+}
+
+extension Sequence<PostgresRow> {
+    /// Reads each row. A row that cannot be read becomes a dead row.
+    func readable<Value>(
+        _ read: (PostgresRow) throws -> Value, else dead: (PostgresRow) throws -> DeadRow
+    ) rethrows -> (values: [Value], dead: [DeadRow]) {
+        var result: (values: [Value], dead: [DeadRow]) = ([], [])
+        for row in self {
+            do { result.values.append(try read(row)) } catch { result.dead.append(try dead(row)) }
+        }
+        return result
+    }
 }
 
 /// Processes rows that failed as a batch. Halves the batch until each failing row is alone.

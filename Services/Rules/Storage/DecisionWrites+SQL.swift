@@ -27,14 +27,14 @@ extension DecisionWrites {
     }
 
     private func insertSayings() throws(WireError) -> SQL {
-        var contents: [String] = []
-        var previews: [String?] = []
-        for rendered in renderedNotifications {
-            contents.append(String(decoding: try WireCoding.encode(rendered.content), as: UTF8.self))
-            let preview = try rendered.preview.map { preview throws(WireError) in try WireCoding.encode(preview) }
-            previews.append(preview.map { String(decoding: $0, as: UTF8.self) })
+        let contents = try renderedNotifications.map { one throws(WireError) in try WireCoding.text(one.content) }
+        let previews = try renderedNotifications.map { one throws(WireError) in
+            try one.preview.map { preview throws(WireError) in try WireCoding.text(preview) }
         }
-        let mutes = try texts(renderedNotifications.map(\.mutes))
+        // As JSON, because Postgres arrays are rectangular. Without NUL, which Postgres text cannot contain.
+        let mutes = try renderedNotifications.map { one throws(WireError) in
+            try WireCoding.text(one.mutes.map { $0.replacing("\0", with: "") })
+        }
         return """
             INSERT INTO rules.saying
                 (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, said_at)
@@ -47,17 +47,6 @@ extension DecisionWrites {
             ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
             ON CONFLICT DO NOTHING
             """
-    }
-
-    /// Encodes each list as JSON, because Postgres arrays are rectangular. Removes NUL, which Postgres text cannot
-    /// contain.
-    private func texts(_ lists: [[String]]) throws(WireError) -> [String] {
-        var texts: [String] = []
-        for list in lists {
-            let clean = list.map { $0.replacing("\0", with: "") }
-            texts.append(String(decoding: try WireCoding.encode(clean), as: UTF8.self))
-        }
-        return texts
     }
 
     private var insertInbox: SQL {
@@ -73,10 +62,8 @@ extension DecisionWrites {
     }
 
     private func insertHeld() throws(WireError) -> SQL {
-        var entries: [String?] = []
-        for one in held {
-            let entry = try one.entry.map { entry throws(WireError) in try WireCoding.encode(entry) }
-            entries.append(entry.map { String(decoding: $0, as: UTF8.self) })
+        let entries = try held.map { one throws(WireError) in
+            try one.entry.map { entry throws(WireError) in try WireCoding.text(entry) }
         }
         return """
             INSERT INTO rules.held
@@ -109,10 +96,7 @@ extension DecisionWrites {
 
     static func updateLogs(_ capHistory: [PersonKey: [String: [Timestamp]]]) throws(WireError) -> SQL {
         let keys = capHistory.keys.sorted()
-        var texts: [String] = []
-        for key in keys {
-            texts.append(String(decoding: try WireCoding.encode(capHistory[key, default: [:]]), as: UTF8.self))
-        }
+        let texts = try keys.map { key throws(WireError) in try WireCoding.text(capHistory[key, default: [:]]) }
         return """
             UPDATE rules.person SET logs = new.logs::jsonb FROM unnest(
                 \(keys.map(\.app.rawValue)), \(keys.map(\.user.rawValue)), \(texts)

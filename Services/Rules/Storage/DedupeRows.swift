@@ -22,7 +22,7 @@ extension PostgresTransaction {
             ) AS new (app, user_id, key) USING (app, user_id, key) WHERE until > \(now.date)
             """)
         for row in rows {
-            let person = PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+            let person = try PersonRows.key(row)
             people[person, default: Person()].dedupeUntil[try row.decode(String.self, at: 2)] = Timestamp(
                 try row.decode(Date.self, at: 3))
         }

@@ -30,7 +30,7 @@ extension PostgresTransaction {
         for row in try await query(
             DigestEntryRows.open(keys, rules: keys.map { items[$0]?.values.first?.rule ?? "" }, now))
         {
-            let person = PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+            let person = try PersonRows.key(row)
             guard let day = try row.decode(Int32?.self, at: 3), let at = try row.decode(Date?.self, at: 4) else {
                 continue
             }
@@ -76,8 +76,7 @@ enum DigestEntryRows {
     /// Inserts items. A later notification replaces an earlier one about the same item, and counts as new.
     fileprivate static func insert(_ gathered: [DecisionWrites.Gathered]) throws(WireError) -> SQL {
         let (keys, items) = (gathered.map(\.key), gathered.map(\.item))
-        var values: [String] = []
-        for item in items { values.append(String(decoding: try WireCoding.encode(item.values), as: UTF8.self)) }
+        let values = try items.map { item throws(WireError) in try WireCoding.text(item.values) }
         return """
             INSERT INTO rules.digest_item
                 (app, user_id, bucket, item, notification, event, correlation, details, said_at, from_at, end_at)

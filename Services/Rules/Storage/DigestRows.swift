@@ -77,9 +77,7 @@ enum DigestRows {
     }
 
     static func key(_ row: PostgresRow) throws(PostgresError) -> BucketKey {
-        BucketKey(
-            person: PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1)),
-            bucket: try row.decode(String.self, at: 2))
+        BucketKey(person: try PersonRows.key(row), bucket: try row.decode(String.self, at: 2))
     }
 
     private static func table(_ keys: [BucketKey]) -> SQL {

@@ -47,14 +47,11 @@ struct DigestStore: Sendable {
                 Timestamp(try row.decode(Date.self, at: 7))
             }
             DueAge.digest.record(oldest: oldest, now: now)
-            var buckets: [DueBucket] = []
-            var dead: [DeadRow] = []
-            for row in rows {
-                do { buckets.append(try DueBucket(row)) } catch {
-                    let names = try DigestRows.names(row)
-                    dead.append(DeadRow(table: .digest, app: names[0], key: names, reason: .unreadable))
-                }
+            let (read, dead) = try rows.readable({ try DueBucket($0) }) { row in
+                let names = try DigestRows.names(row)
+                return DeadRow(table: .digest, app: names[0], key: names, reason: .unreadable)
             }
+            var buckets = read
             try await transaction.markDead(dead, logger)
             guard !buckets.isEmpty else { return (rows.count, []) }
             let keys = buckets.map(\.key)
@@ -83,16 +80,13 @@ struct DigestStore: Sendable {
     private func items(
         of keys: [BucketKey], _ transaction: PostgresTransaction
     ) async throws -> [BucketKey: [Bucket.Item]] {
-        var items: [BucketKey: [Bucket.Item]] = [:]
-        var dead: [DeadRow] = []
-        for row in try await transaction.query(DigestRows.items(keys)) {
-            do { items[try DigestRows.key(row), default: []].append(try Bucket.Item(row)) } catch {
-                let names = try DigestRows.names(row) + [try row.decode(String.self, at: 3)]
-                dead.append(DeadRow(table: .digestItem, app: names[0], key: names, reason: .unreadable))
-            }
+        let rows = try await transaction.query(DigestRows.items(keys))
+        let (items, dead) = try rows.readable({ (key: try DigestRows.key($0), item: try Bucket.Item($0)) }) { row in
+            let names = try DigestRows.names(row) + [try row.decode(String.self, at: 3)]
+            return DeadRow(table: .digestItem, app: names[0], key: names, reason: .unreadable)
         }
         try await transaction.markDead(dead, logger)
-        return items
+        return Dictionary(grouping: items, by: \.key).mapValues { $0.map(\.item) }
     }
 }
 

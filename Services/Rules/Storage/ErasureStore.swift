@@ -81,10 +81,8 @@ struct ErasureStore: Sendable {
         try await pool.transaction { transaction in
             // Excludes concurrent outcomes, and erasures that share rendered notifications.
             try await transaction.execute(AdvisoryLock.outcomes.alone)
-            var notifications: [UUID] = []
-            for row in try await transaction.query(ErasureStore.notifications(of: person, limit: batch)) {
-                notifications.append(try row.decode(UUID.self, at: 0))
-            }
+            let notifications = try await transaction.query(ErasureStore.notifications(of: person, limit: batch))
+                .column(UUID.self)
             guard !notifications.isEmpty else { return false }
             var renderedIDs: Set<UUID> = []
             for table: SQL in ["rules.held", "rules.inbox"] {

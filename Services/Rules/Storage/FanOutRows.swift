@@ -57,7 +57,7 @@ extension PostgresTransaction {
 
 enum FanOutRows {
     fileprivate static func insert(_ largeAudience: LargeAudience) throws -> SQL {
-        let body = String(decoding: try WireCoding.encode(KeptEvent(largeAudience.event)), as: UTF8.self)
+        let body = try WireCoding.text(KeptEvent(largeAudience.event))
         return """
             INSERT INTO rules.crowd (event, rule, body, arrived_at, named, circles, due_at)
             VALUES (

@@ -35,11 +35,7 @@ struct HeldStore: Sendable {
         let parts = try await Outage.ofDatabase {
             try await isolatingRows(
                 pool, logger, batch: { try await release(due, by: ruleSets, now: now) },
-                keys: {
-                    try await pool.query("SELECT held.notification FROM rules.held \(due)").map { row in
-                        try row.decode(UUID.self, at: 0)
-                    }
-                },
+                keys: { try await pool.query("SELECT held.notification FROM rules.held \(due)").column(UUID.self) },
                 alone: { key in
                     try await release("WHERE held.notification = \(key) AND \(isDue)", by: ruleSets, now: now)
                 },
@@ -85,17 +81,9 @@ struct HeldStore: Sendable {
 
     /// Deletes notifications that the broker has confirmed.
     func forget(_ published: [UUID]) async throws {
-        guard !published.isEmpty else { return }
-        try await Outage.ofDatabase {
-            _ = try await isolatingRows(
-                pool, logger, batch: { try await remove(published) }, keys: { published },
-                alone: { try await remove([$0]) }, dead: { HeldStore.dead($0, of: nil, .failed) })
+        try await settlingRows(published, pool, logger, dead: { HeldStore.dead($0, of: nil, .failed) }) { published in
+            "DELETE FROM rules.held WHERE notification = ANY(\(published)) AND leaving IS NOT NULL"
         }
-    }
-
-    private func remove(_ published: [UUID]) async throws {
-        try await pool.execute(
-            "DELETE FROM rules.held WHERE notification = ANY(\(published)) AND leaving IS NOT NULL")
     }
 
     private static func dead(_ notification: UUID, of app: String?, _ reason: DeadRow.Reason) -> DeadRow {

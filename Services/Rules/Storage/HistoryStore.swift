@@ -119,7 +119,7 @@ struct HistoryStore: Sendable {
             SELECT ctid::text FROM rules.\(identifier: table.rawValue)
             WHERE \(HistoryStore.range(table, after: place, until: end ?? past))
             """
-        ).map { try $0.decode(String.self, at: 0) }
+        ).column(String.self)
         var halving = RowHalving()
         try await halving.run(rows[...]) { part in
             try await pool.transaction { transaction in

@@ -48,12 +48,8 @@ struct InboxStore: Sendable {
 
     /// The items that can be decoded. The others are marked as dead.
     private func readable(_ rows: some Sequence<PostgresRow>, of person: PersonKey) async throws -> [InboxItem] {
-        var items: [InboxItem] = []
-        var dead: [DeadRow] = []
-        for row in rows {
-            do { items.append(try InboxItem(row, app: person.app)) } catch {
-                dead.append(try Self.dead(row, of: person.app))
-            }
+        let (items, dead) = try rows.readable({ try InboxItem($0, app: person.app) }) {
+            try Self.dead($0, of: person.app)
         }
         try await pool.markDead(dead, logger)
         return items

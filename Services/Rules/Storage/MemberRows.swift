@@ -31,15 +31,9 @@ extension PostgresTransaction {
         of groupReference: GroupReference, in app: AppID, after told: String, _ logger: Logger
     ) async throws -> FanOutPage.Part {
         let key = GroupKey(app: app, group: groupReference.group)
-        var members: [GroupReference.Member] = []
-        var dead: [DeadRow] = []
         let rows = try await query(MemberRows.next(in: key, after: told))
-        for row in rows {
-            do {
-                members.append(try GroupReference.Member(row, at: 0))
-            } catch {
-                dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 0)))
-            }
+        let (members, dead) = try rows.readable({ try GroupReference.Member($0, at: 0) }) {
+            MemberRows.dead(key, user: try $0.decode(String.self, at: 0))
         }
         try await markDead(dead, logger)
         let end = rows.count == LargeAudience.step ? try rows.last?.decode(String.self, at: 0) : nil

@@ -78,7 +78,8 @@ enum PersonRows {
         "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.user.rawValue))) AS new (app, user_id)"
     }
 
-    fileprivate static func key(_ row: PostgresRow) throws(PostgresError) -> PersonKey {
+    /// Reads `app` and `user_id` from the first columns of a row.
+    static func key(_ row: PostgresRow) throws(PostgresError) -> PersonKey {
         PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
     }
 

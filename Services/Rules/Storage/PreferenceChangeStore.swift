@@ -61,16 +61,10 @@ struct PreferenceChangeStore: Sendable {
     private func take(_ which: SQL, now: Timestamp) async throws -> [Change] {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(Self.claim(which))
-            var changes: [Change] = []
-            var dead: [DeadRow] = []
-            for row in rows {
-                do {
-                    let person = PersonKey(app: try row.decode(at: 0), user: try row.decode(at: 1))
-                    changes.append(Change(person: person, version: try row.decode(at: 2)))
-                } catch {
-                    dead.append(DeadRow(.preferenceChange, ofPerson: try DeadRow.personKey(of: row), .unreadable))
-                }
-            }
+            let (read, dead) = try rows.readable({
+                Change(person: try PersonRows.key($0), version: try $0.decode(at: 2))
+            }) { DeadRow(.preferenceChange, ofPerson: try DeadRow.personKey(of: $0), .unreadable) }
+            var changes = read
             try await transaction.markDead(dead, logger)
             guard !changes.isEmpty else { return [] }
             let people = try await transaction.people(
@@ -98,24 +92,17 @@ struct PreferenceChangeStore: Sendable {
 
     /// Deletes the rows of users without a later change.
     func forget(_ changes: [Change]) async throws {
-        guard !changes.isEmpty else { return }
-        try await Outage.ofDatabase {
-            _ = try await isolatingRows(
-                pool, logger, batch: { try await remove(changes) }, keys: { changes },
-                alone: { try await remove([$0]) }, dead: { DeadRow(.preferenceChange, of: $0.person, .failed) })
-        }
-    }
-
-    private func remove(_ changes: [Change]) async throws {
-        try await pool.execute(
+        try await settlingRows(
+            changes, pool, logger, dead: { DeadRow(.preferenceChange, of: $0.person, .failed) }
+        ) { done in
             """
             DELETE FROM rules.preference_change USING unnest(
-                \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
-                \(changes.map(\.version))
+                \(done.map(\.person.app.rawValue)), \(done.map(\.person.user.rawValue)), \(done.map(\.version))
             ) AS done (app, user_id, version)
             WHERE (preference_change.app, preference_change.user_id, preference_change.version)
                 = (done.app, done.user_id, done.version)
-            """)
+            """
+        }
     }
 
     /// Records that a user changed their preferences in this transaction.

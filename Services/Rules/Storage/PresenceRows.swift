@@ -36,7 +36,7 @@ extension PostgresTransaction {
         guard !people.isEmpty else { return [:] }
         var counts: [PersonKey: Int] = [:]
         for row in try await query(PresenceRows.unread(people.sorted())) {
-            let key = PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+            let key = try PersonRows.key(row)
             counts[key] = try row.decode(Int.self, at: 2)
         }
         return counts

@@ -22,18 +22,13 @@ struct ReportStore: Sendable {
         return try await Outage.ofDatabase {
             try await isolatingRows(
                 pool, logger, batch: { try await take(due, now: now) },
-                keys: {
-                    try await pool.query("SELECT notification FROM rules.report \(due)").map { row in
-                        try row.decode(UUID.self, at: 0)
-                    }
-                },
+                keys: { try await pool.query("SELECT notification FROM rules.report \(due)").column(UUID.self) },
                 alone: { try await take("WHERE \(isDue) AND notification = \($0)", now: now) },
                 dead: { ReportStore.dead($0, of: nil, .failed) })
         }.flatMap { $0 }
     }
 
     private func take(_ which: SQL, now: Timestamp) async throws -> [DeliveryReport] {
-        var reports: [DeliveryReport] = []
         let rows = try await pool.query(
             """
             WITH due AS (
@@ -46,13 +41,8 @@ struct ReportStore: Sendable {
                 coalesce(delivery.push_sent, false), coalesce(delivery.devices, 0), coalesce(delivery.is_failed, false)
             FROM lent LEFT JOIN rules.delivery ON delivery.notification = lent.notification
             """)
-        var dead: [DeadRow] = []
-        for row in rows {
-            do { reports.append(try DeliveryReport(row)) } catch {
-                dead.append(
-                    ReportStore.dead(
-                        try row.decode(UUID.self, at: 0), of: try row.decode(String.self, at: 1), .unreadable))
-            }
+        let (reports, dead) = try rows.readable({ try DeliveryReport($0) }) { row in
+            ReportStore.dead(try row.decode(UUID.self, at: 0), of: try row.decode(String.self, at: 1), .unreadable)
         }
         try await pool.markDead(dead, logger)
         return reports
@@ -72,22 +62,16 @@ struct ReportStore: Sendable {
 
     /// Marks reports as published. A report with a later outcome stays due.
     func told(_ reports: [DeliveryReport]) async throws {
-        guard !reports.isEmpty else { return }
-        try await Outage.ofDatabase {
-            _ = try await isolatingRows(
-                pool, logger, batch: { try await note(reports) }, keys: { reports }, alone: { try await note([$0]) },
-                dead: { ReportStore.dead($0.notification, of: $0.app.rawValue, .failed) })
-        }
-    }
-
-    private func note(_ reports: [DeliveryReport]) async throws {
-        try await pool.execute(
+        try await settlingRows(
+            reports, pool, logger, dead: { ReportStore.dead($0.notification, of: $0.app.rawValue, .failed) }
+        ) { reports in
             """
             UPDATE rules.report SET due_at = NULL FROM unnest(
                 \(reports.map(\.notification)), \(reports.map(\.dueAt.date))
             ) AS new (notification, due_at)
             WHERE report.notification = new.notification AND report.due_at = new.due_at
-            """)
+            """
+        }
     }
 }
 

@@ -59,7 +59,7 @@ struct StatsStore: Sendable {
                     SELECT DISTINCT app FROM rules.event
                     WHERE key IN (SELECT event FROM rules.decision WHERE \(Self.isIn(hour)))
                     """
-                ).map { try $0.decode(String.self, at: 0) }
+                ).column(String.self)
                 var failed: [String] = []
                 for app in apps {
                     do {

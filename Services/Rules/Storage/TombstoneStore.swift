@@ -85,7 +85,7 @@ struct TombstoneStore: Sendable {
             return (RowHalving(done: deleted), deleted == Self.batch)
         } catch let error where error.isCausedByRows {
             let rows = try await pool.query("SELECT ctid::text FROM \(table) WHERE \(which) LIMIT \(Self.batch)")
-                .map { try $0.decode(String.self, at: 0) }
+                .column(String.self)
             var halving = RowHalving()
             try await halving.run(rows[...]) { part in
                 try await delete(from: table, "ctid = ANY(\(part)::text[]::tid[]) AND (\(over))")

@@ -67,7 +67,8 @@ struct BadgeCorrector: Service {
         let results = try await bus.post(message.map { [$0] } ?? [], kind: "A badge correction", logger: logger)
         switch results.first ?? .refused {
         case .confirmed:
-            count(corrections.count, app)
+            Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
+                .increment(by: corrections.count)
             return corrections
         case .retry: return []
         case .refused:
@@ -93,10 +94,5 @@ struct BadgeCorrector: Service {
                 badge: use.correction(unread: correction.unread).map(Content.badge))
         }
         return BadgeCorrection.notification(to: recipients, of: app, now: now)
-    }
-
-    private func count(_ number: Int, _ app: AppID) {
-        Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
-            .increment(by: number)
     }
 }

@@ -32,13 +32,8 @@ struct DigestWorker: Service {
                     "Cannot render a digest; dropping it. Its rule changed after its items arrived",
                     metadata: [LogKey.app: "\(failure.app)", LogKey.error: "\(failure.error)"])
             }
-            count(taken)
+            if taken > 0 { Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken) }
             guard taken == DigestStore.batch, !Task.isCancelled else { return }
         }
-    }
-
-    private func count(_ taken: Int) {
-        guard taken > 0 else { return }
-        Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken)
     }
 }

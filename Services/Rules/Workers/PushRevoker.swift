@@ -74,14 +74,10 @@ struct PushRevoker: Service {
         let result = try await bus.post([outbound.message(from: service)], kind: "A revocation", logger: logger)[0]
         if case .confirmed = result {
             revoked.insert(notifications)
-            count(notifications.count, app)
+            Counter(label: "heliograph_rules_pushes_revoked_total", dimensions: [("app", app.rawValue)])
+                .increment(by: notifications.count)
         }
         return result
-    }
-
-    private func count(_ number: Int, _ app: AppID) {
-        Counter(label: "heliograph_rules_pushes_revoked_total", dimensions: [("app", app.rawValue)])
-            .increment(by: number)
     }
 }
 

@@ -30,7 +30,6 @@ struct EndpointState: Hashable, Sendable {
 
     init(probeInterval: Duration) { self.probeInterval = probeInterval }
 
-    /// The reason for which the endpoint is disabled.
     var disabledBecause: String? { disablement?.reason }
 
     /// Whether a report may be sent now. A permitted probe delays the next one.

@@ -82,12 +82,9 @@ extension MessageContract {
         [
             Schema.required("device_id", Schema.uuid("The registration's id.")),
             Schema.required("user_id", Schema.user("The registration's user.")),
-            Schema.required("provider", Schema.words(Provider.allCases.map(\.rawValue), "The push provider.")),
-            Schema.required(
-                "environment",
-                Schema.words(ProviderEnvironment.allCases.map(\.rawValue), "The provider's environment.")),
-            Schema.required(
-                "kind", Schema.words(RegistrationKind.allCases.map(\.rawValue), "The purpose of the token.")),
+            Schema.required("provider", Schema.words(Provider.self, "The push provider.")),
+            Schema.required("environment", Schema.words(ProviderEnvironment.self, "The provider's environment.")),
+            Schema.required("kind", Schema.words(RegistrationKind.self, "The purpose of the token.")),
             Schema.optional("installation_id", Schema.text("The app's installation, if the app named one.")),
             Schema.required(
                 "change",

@@ -68,7 +68,6 @@ enum Schema {
 
     static func bool(_ about: String) -> JSONValue { ["type": "boolean", "description": .string(about)] }
 
-    /// Any JSON value.
     static func any(_ about: String) -> JSONValue { ["description": .string(about)] }
 
     static func list(_ about: String, of element: JSONValue, atMost limit: Int? = nil) -> JSONValue {

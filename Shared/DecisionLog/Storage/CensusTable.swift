@@ -13,30 +13,25 @@ package struct CensusTable: Sendable {
         let ofApp: SQL = app.map { "WHERE app = \($0.rawValue)" } ?? ""
         let at = try await database.query("SELECT clock_timestamp()").single(Date.self)
         let counted = try await database.query("SELECT counted_at FROM rules.census_lease").first
-        var rows: [Census.Row] = []
-        for row in try await database.query(
+        let rows = try await database.query(
             """
             SELECT app, state, sum(number)::bigint, min(oldest_at) FROM rules.census_count \(ofApp) GROUP BY app, state
-            """)
-        {
-            rows.append(
-                Census.Row(
-                    app: try row.decode(at: 0), state: try row.decode(at: 1), number: try row.decode(at: 2),
-                    oldestAt: try row.decode(at: 3)))
+            """
+        ).map { row throws(PostgresError) in
+            Census.Row(
+                app: try row.decode(at: 0), state: try row.decode(at: 1), number: try row.decode(at: 2),
+                oldestAt: try row.decode(at: 3))
         }
-        var gaps: [Census.Gap] = []
-        for row in try await database.query(
+        let gaps = try await database.query(
             """
             SELECT DISTINCT ON (app, state) app, state, count(*) OVER (PARTITION BY app, state), notification, event,
                 decided_at
             FROM rules.census_gap \(ofApp) ORDER BY app, state, decided_at
-            """)
-        {
-            gaps.append(
-                Census.Gap(
-                    app: try row.decode(at: 0), state: try row.decode(at: 1), number: try row.decode(at: 2),
-                    notification: try row.decode(at: 3), event: try row.decode(at: 4), decidedAt: try row.decode(at: 5)
-                ))
+            """
+        ).map { row throws(PostgresError) in
+            Census.Gap(
+                app: try row.decode(at: 0), state: try row.decode(at: 1), number: try row.decode(at: 2),
+                notification: try row.decode(at: 3), event: try row.decode(at: 4), decidedAt: try row.decode(at: 5))
         }
         return Census(at: at, countedAt: try counted?.decode(Date?.self, at: 0) ?? nil, rows: rows, gaps: gaps)
     }

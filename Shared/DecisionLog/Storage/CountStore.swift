@@ -26,16 +26,13 @@ package struct CountStore: Sendable {
             """)
         let counted = try await database.query(
             "SELECT max(counted_at) FROM rules.tally_hour WHERE hour >= \(start) AND hour < \(end)")
-        var counts = RuleCounts(from: start, until: end, countedAt: try counted.single(Date?.self), rows: [])
-        for row in rows {
-            counts.rows.append(
-                RuleCounts.Row(
-                    app: try row.decode(at: 0), rule: try row.decode(at: 1), ruleSet: try row.decode(at: 2),
-                    figures: RuleCounts.Figures(
-                        sent: try row.decode(at: 3), unsent: try row.decode(at: 4), accepted: try row.decode(at: 5),
-                        failed: try row.decode(at: 6), opened: try row.decode(at: 7),
-                        dismissed: try row.decode(at: 8))))
+        let counts = try rows.map { row throws(PostgresError) in
+            RuleCounts.Row(
+                app: try row.decode(at: 0), rule: try row.decode(at: 1), ruleSet: try row.decode(at: 2),
+                figures: RuleCounts.Figures(
+                    sent: try row.decode(at: 3), unsent: try row.decode(at: 4), accepted: try row.decode(at: 5),
+                    failed: try row.decode(at: 6), opened: try row.decode(at: 7), dismissed: try row.decode(at: 8)))
         }
-        return counts
+        return RuleCounts(from: start, until: end, countedAt: try counted.single(Date?.self), rows: counts)
     }
 }

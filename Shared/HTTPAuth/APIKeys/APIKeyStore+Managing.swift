@@ -34,17 +34,14 @@ extension APIKeyStore {
             SELECT id, name, app, operations, created_at, expires_at, revoked_at, last_used_at
             FROM \(identifier: schema).api_key ORDER BY created_at DESC, id
             """)
-        var entries: [StoredAPIKey] = []
-        for row in rows {
-            entries.append(
-                StoredAPIKey(
-                    id: try row.decode(at: 0), name: try row.decode(at: 1),
-                    app: try row.decode(String?.self, at: 2).flatMap { AppID(rawValue: $0) },
-                    operations: try row.decode(at: 3), createdAt: try row.decode(at: 4),
-                    expiresAt: try row.decode(Date?.self, at: 5), revokedAt: try row.decode(Date?.self, at: 6),
-                    lastUsedAt: try row.decode(Date?.self, at: 7)))
+        return try rows.map { row throws(PostgresError) in
+            StoredAPIKey(
+                id: try row.decode(at: 0), name: try row.decode(at: 1),
+                app: try row.decode(String?.self, at: 2).flatMap { AppID(rawValue: $0) },
+                operations: try row.decode(at: 3), createdAt: try row.decode(at: 4),
+                expiresAt: try row.decode(Date?.self, at: 5), revokedAt: try row.decode(Date?.self, at: 6),
+                lastUsedAt: try row.decode(Date?.self, at: 7))
         }
-        return entries
     }
 
     /// Revokes a key permanently.

@@ -37,7 +37,6 @@ package enum TokenHolder: Hashable, Sendable, CaseIterable {
 
 package struct VerifiedToken: Hashable, Sendable {
     package let caller: Caller
-    /// All claims.
     package let claims: JSONValue
 }
 

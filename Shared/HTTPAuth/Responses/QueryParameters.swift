@@ -15,6 +15,15 @@ package struct QueryParameters {
 
     package subscript(name: String) -> String? { parameters[name] }
 
+    /// The parameter `limit`, a number from 1 to `maximum`.
+    package func limit(maximum: Int) throws(APIError) -> Int? {
+        guard let text = parameters["limit"] else { return nil }
+        guard let limit = Int(text), (1...maximum).contains(limit) else {
+            throw .query("limit", "a number from 1 to \(maximum)")
+        }
+        return limit
+    }
+
     package func app() throws(APIError) -> AppID {
         guard let app = parameters["app"].flatMap({ AppID(rawValue: $0) }) else { throw .query("app", "an app id") }
         return app
@@ -27,6 +36,9 @@ package struct QueryParameters {
 }
 
 extension APIError {
+    package static let unknownApp = APIError(
+        status: .notFound, message: "the query parameter app names no configured app; see the apps file")
+
     /// Returns a 400 for a missing or invalid parameter. `expected` includes its article.
     package static func query(_ name: String, _ expected: String) -> APIError {
         APIError(status: .badRequest, message: "the query parameter \(name) is missing or not \(expected)")

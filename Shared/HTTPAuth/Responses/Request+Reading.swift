@@ -23,12 +23,21 @@ extension Request {
         }
     }
 
-    /// Returns the JSON body, of at most `limit` bytes.
+    /// Reads a JSON body. Throws a 400 if the body cannot be read.
     ///
-    /// - Parameter other: another media type accepted as JSON.
-    package func json(upTo limit: Int, or other: String? = nil) async throws(APIError) -> [UInt8] {
+    /// - Parameters:
+    ///   - other: another media type accepted as JSON.
+    ///   - parse: throws an error whose description is for the client.
+    package func read<Body>(
+        atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws -> Body
+    ) async throws(APIError) -> Body {
         try checkIsJSON(or: other)
-        return try await bytes(upTo: limit)
+        let bytes = try await bytes(upTo: limit)
+        do {
+            return try parse(bytes)
+        } catch {
+            throw APIError(status: .badRequest, message: "\(error)")
+        }
     }
 
     /// Returns the body, of at most `limit` bytes.

@@ -125,7 +125,6 @@ struct MessageAcknowledger: Sendable {
         }
     }
 
-    /// The messages of one publish.
     private struct PublishBatch {
         let service: String
         private(set) var messages: [AMQPMessage] = []

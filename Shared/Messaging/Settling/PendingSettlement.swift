@@ -7,7 +7,6 @@ internal import PushProtocol
 /// level or dead-letter queue; then the message is acknowledged.
 struct PendingSettlement: Sendable {
     enum SettlementAction: Sendable {
-        /// Publish the outbound messages.
         case publish([Outbound])
         /// Publish the copy for a retry level or dead-letter queue.
         case republish(AMQPMessage)

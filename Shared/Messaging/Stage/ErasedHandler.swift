@@ -36,7 +36,6 @@ struct ErasedHandler: Sendable {
 /// A ``Delivery`` with its message type erased.
 protocol ErasedDelivery: AnyObject, Sendable {
     var inbound: Inbound { get }
-    /// The delivery tag.
     var tag: AMQPDeliveryTag { get }
     /// `nil` without tracing, and for a message without a trace.
     var span: MessageSpan? { get }

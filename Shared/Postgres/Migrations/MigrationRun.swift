@@ -22,14 +22,11 @@ struct MigrationRun {
 
     func applied() async throws(PostgresError) -> [AppliedMigration] {
         guard try await rows(MigrationTable.exists(schema)).single(Bool.self) else { return [] }
-        var applied: [AppliedMigration] = []
-        for row in try await rows(MigrationTable.all(schema)) {
-            applied.append(
-                AppliedMigration(
-                    version: try row.decode(at: "version"), name: try row.decode(at: "name"),
-                    checksum: try row.decode(at: "checksum")))
+        return try await rows(MigrationTable.all(schema)).map { row throws(PostgresError) in
+            AppliedMigration(
+                version: try row.decode(at: "version"), name: try row.decode(at: "name"),
+                checksum: try row.decode(at: "checksum"))
         }
-        return applied
     }
 
     private func lock() async throws(PostgresError) {

@@ -54,4 +54,9 @@ extension [PostgresRow] {
         }
         return try row.decode(type, at: 0)
     }
+
+    /// Returns the first column of all rows.
+    package func column<Value: PostgresValue>(_ type: Value.Type) throws(PostgresError) -> [Value] {
+        try map { row throws(PostgresError) in try row.decode(type, at: 0) }
+    }
 }

@@ -1,11 +1,6 @@
 extension Int64: PostgresElement {
     package static var postgresType: PostgresType { .int8 }
 
-    package func encode(to buffer: inout [UInt8]) -> Bool {
-        buffer.append(bigEndian: self)
-        return true
-    }
-
     /// Decodes any integer type, and a `numeric` without a fraction: the result type of `sum` over `bigint`.
     package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int64 {
         switch cell.oid {
@@ -25,40 +20,28 @@ extension Int64: PostgresElement {
 
 extension Int: PostgresElement {
     package static var postgresType: PostgresType { .int8 }
-    package func encode(to buffer: inout [UInt8]) -> Bool { Int64(self).encode(to: &buffer) }
-    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int { Int(try Int64.decode(cell)) }
+}
+
+extension PostgresElement where Self: FixedWidthInteger {
+    package func encode(to buffer: inout [UInt8]) -> Bool {
+        buffer.append(bigEndian: self)
+        return true
+    }
+
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Self {
+        guard let value = Self(exactly: try Int64.decode(cell)) else {
+            throw .form(cell, expected: postgresType.name, "out of range")
+        }
+        return value
+    }
 }
 
 extension Int32: PostgresElement {
     package static var postgresType: PostgresType { .int4 }
-
-    package func encode(to buffer: inout [UInt8]) -> Bool {
-        buffer.append(bigEndian: self)
-        return true
-    }
-
-    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int32 {
-        guard let value = Int32(exactly: try Int64.decode(cell)) else {
-            throw .form(cell, expected: "int4", "out of range")
-        }
-        return value
-    }
 }
 
 extension Int16: PostgresElement {
     package static var postgresType: PostgresType { .int2 }
-
-    package func encode(to buffer: inout [UInt8]) -> Bool {
-        buffer.append(bigEndian: self)
-        return true
-    }
-
-    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int16 {
-        guard let value = Int16(exactly: try Int64.decode(cell)) else {
-            throw .form(cell, expected: "int2", "out of range")
-        }
-        return value
-    }
 }
 
 extension Double: PostgresElement {

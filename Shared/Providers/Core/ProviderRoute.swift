@@ -10,7 +10,6 @@ package struct ProviderRoute: Hashable, Sendable, CustomStringConvertible {
         self.environment = environment
     }
 
-    /// The route of `push`.
     package init(of push: Push) { self.init(app: push.app, environment: push.environment) }
 
     package var description: String { "\(app)/\(environment.rawValue)" }

@@ -32,32 +32,36 @@ package struct JSONObjectReader {
         return text
     }
 
+    /// Reads a member with `parse`. Returns `nil` where it is absent or `null`.
+    ///
+    /// - Parameter problem: the error where `parse` returns `nil`.
+    package func optional<Value>(
+        _ name: String, _ problem: @autoclosure () -> String, _ parse: (JSONValue) -> Value?
+    ) throws(WireError) -> Value? {
+        guard let value = self[name] else { return nil }
+        guard let parsed = parse(value) else { throw .invalid(path: path(name), problem: problem()) }
+        return parsed
+    }
+
     /// Reads a Boolean. Returns `nil` where it is absent or `null`.
     package func flag(_ name: String) throws(WireError) -> Bool? {
-        guard let value = self[name] else { return nil }
-        guard let flag = value.bool else { throw .invalid(path: prefix + name, problem: "expected true or false") }
-        return flag
+        try optional(name, "expected true or false", \.bool)
     }
 
     /// Reads free text without control characters. Returns `nil` where it is absent or `null`.
     ///
     /// - Parameter limit: in Unicode scalars, as JSON Schema counts them.
     package func freeText(_ name: String, _ limit: Int) throws(WireError) -> String? {
-        guard let value = self[name] else { return nil }
-        guard let text = value.string, (1...limit).contains(text.unicodeScalars.count),
-            !text.utf8.contains(where: { $0 < 0x20 })
-        else {
-            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) characters without controls")
+        try optional(name, "expected 1–\(limit) characters without controls") { value in
+            guard let text = value.string, (1...limit).contains(text.unicodeScalars.count) else { return nil }
+            return text.utf8.contains { $0 < 0x20 } ? nil : text
         }
-        return text
     }
 
     /// Reads visible ASCII of at most `limit` bytes. Returns `nil` where it is absent or `null`.
     package func visibleASCII(_ name: String, _ limit: Int) throws(WireError) -> String? {
-        guard let value = self[name] else { return nil }
-        guard let text = value.string, (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
-            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters")
+        try optional(name, "expected 1–\(limit) visible ASCII characters") { value in
+            value.string.flatMap { (1...limit).contains($0.utf8.count) && $0.isVisibleASCII ? $0 : nil }
         }
-        return text
     }
 }

@@ -92,6 +92,11 @@ package enum WireCoding {
         }
     }
 
+    /// Encodes as ``encode(_:)`` does.
+    package static func text(_ message: some Encodable) throws(WireError) -> String {
+        String(decoding: try encode(message), as: UTF8.self)
+    }
+
     /// Encodes compact JSON with sorted keys and unescaped slashes. Equal values produce equal bytes.
     package static func encode(_ message: some Encodable) throws(WireError) -> [UInt8] {
         let encoder = JSONEncoder()

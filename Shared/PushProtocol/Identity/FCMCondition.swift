@@ -10,7 +10,6 @@ package struct FCMCondition: ValidatedString {
         self.rawValue = rawValue
     }
 
-    /// The maximum number of topics in a condition.
     package static let maximumTopics = 5
     private static let maximumDepth = 32
 

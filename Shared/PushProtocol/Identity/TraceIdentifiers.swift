@@ -10,7 +10,6 @@ package struct TraceID: Hashable, Sendable {
         self.low = low
     }
 
-    /// A random id.
     package static func random(using generator: inout some RandomNumberGenerator) -> TraceID {
         while true {
             if let id = TraceID(high: generator.next(), low: generator.next()) { return id }
@@ -31,7 +30,6 @@ package struct SpanID: Hashable, Sendable {
         self.value = value
     }
 
-    /// A random id.
     package static func random(using generator: inout some RandomNumberGenerator) -> SpanID {
         while true {
             if let id = SpanID(generator.next()) { return id }

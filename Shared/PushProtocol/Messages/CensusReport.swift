@@ -7,7 +7,6 @@ package import FoundationEssentials
 package struct CensusReport: WireMessage, Codable, Hashable {
     package static let messageType = "heliograph.census-report"
     package static let messageVersion = 1
-    /// The maximum number of keys in one report.
     package static let maximumKeys = 12_000
 
     package var trace: Trace

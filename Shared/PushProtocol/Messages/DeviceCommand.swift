@@ -35,7 +35,6 @@ package struct DeviceCommand: WireMessage, Codable, Hashable {
         case membership(MembershipChange)
     }
 
-    /// The routing key, `command.<verb>.<app>`.
     package var routingKey: String { "command.\(command.verb.rawValue).\(app.rawValue)" }
 }
 

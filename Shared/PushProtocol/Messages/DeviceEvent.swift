@@ -86,7 +86,6 @@ package struct DeviceEvent: WireMessage, Codable, Hashable {
         }
     }
 
-    /// The routing key, `event.<change>`.
     package var routingKey: String { Self.routingKey(change) }
 
     package static func routingKey(_ change: Change) -> String { "event.\(change.rawValue)" }

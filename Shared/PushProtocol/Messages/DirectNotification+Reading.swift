@@ -147,11 +147,9 @@ extension JSONObjectReader {
     }
 
     private func badge() throws(WireError) -> Int? {
-        guard let value = self["badge"] else { return nil }
-        guard let badge = value.int, (0...99_999).contains(badge) else {
-            throw .invalid(path: path("badge"), problem: "expected a whole number from 0 to 99999")
+        try optional("badge", "expected a whole number from 0 to 99999") { value in
+            value.int.flatMap { (0...99_999).contains($0) ? Int($0) : nil }
         }
-        return Int(badge)
     }
 
     private func image() throws(WireError) -> String? {
@@ -163,9 +161,7 @@ extension JSONObjectReader {
     }
 
     private func object(_ name: String) throws(WireError) -> [String: JSONValue]? {
-        guard let value = self[name] else { return nil }
-        guard let members = value.object else { throw .invalid(path: path(name), problem: "expected an object") }
-        return members
+        try optional(name, "expected an object", \.object)
     }
 
     private func apns() throws(WireError) -> APNsOverride? {
@@ -197,29 +193,22 @@ extension JSONObjectReader {
     fileprivate func choice<Word: RawRepresentable<String> & CaseIterable>(
         _ name: String
     ) throws(WireError) -> Word? {
-        guard let value = self[name] else { return nil }
-        guard let word = value.string.flatMap(Word.init(rawValue:)) else {
-            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .invalid(path: path(name), problem: "expected one of \(words)")
+        try optional(name, "expected one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))") { value in
+            value.string.flatMap(Word.init(rawValue:))
         }
-        return word
     }
 
     fileprivate func moment(_ name: String) throws(WireError) -> Date? {
-        guard let value = self[name] else { return nil }
-        guard let date = value.string.flatMap(RFC3339.date(from:)) else {
-            throw .invalid(path: path(name), problem: "expected an RFC 3339 time such as 2026-01-01T00:00:00Z")
+        try optional(name, "expected an RFC 3339 time such as 2026-01-01T00:00:00Z") { value in
+            value.string.flatMap(RFC3339.date(from:))
         }
-        return date
     }
 
     fileprivate func seconds(_ name: String) throws(WireError) -> Duration? {
-        guard let value = self[name] else { return nil }
         let most = DirectNotification.maximumTTL.components.seconds
-        guard let seconds = value.int, (1...most).contains(seconds) else {
-            throw .invalid(path: path(name), problem: "expected whole seconds from 1 to \(most)")
+        return try optional(name, "expected whole seconds from 1 to \(most)") { value in
+            value.int.flatMap { (1...most).contains($0) ? .seconds($0) : nil }
         }
-        return .seconds(seconds)
     }
 
     fileprivate func name(_ name: String) throws(WireError) -> String? {
@@ -232,12 +221,10 @@ extension JSONObjectReader {
     }
 
     fileprivate func names(_ name: String) throws(WireError) -> [String]? {
-        guard let value = self[name] else { return nil }
-        let names = value.array?.compactMap(\.directName) ?? []
-        guard !names.isEmpty, names.count == value.array?.count else {
-            throw .invalid(path: path(name), problem: "expected a list of names; \(Self.nameRule)")
+        try optional(name, "expected a list of names; \(Self.nameRule)") { value in
+            let names = value.array?.compactMap(\.directName) ?? []
+            return names.isEmpty || names.count != value.array?.count ? nil : names
         }
-        return names
     }
 
     fileprivate func groupName(_ name: String) throws(WireError) -> GroupName {

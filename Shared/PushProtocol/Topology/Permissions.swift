@@ -40,11 +40,6 @@ package struct BusPermissions: Hashable, Sendable {
 package struct TopicPermission: Hashable, Sendable {
     package var exchange: ExchangeName
     package var write: String
-
-    package init(exchange: ExchangeName, write: String) {
-        self.exchange = exchange
-        self.write = write
-    }
 }
 
 extension BusRole {

@@ -43,6 +43,5 @@ extension Topology {
         }
     }
 
-    /// All policies.
     package static let policies = [deadLetters, deadPushes]
 }

@@ -28,13 +28,6 @@ package struct Topology: Hashable, Sendable {
         package var formerKind: Kind?
         /// The alternate exchange, which receives messages that no binding matches.
         package var alternate: String?
-
-        package init(name: String, kind: Kind, formerKind: Kind? = nil, alternate: String? = nil) {
-            self.name = name
-            self.kind = kind
-            self.formerKind = formerKind
-            self.alternate = alternate
-        }
     }
 
     package struct Queue: Hashable, Sendable {
@@ -70,12 +63,6 @@ package struct Topology: Hashable, Sendable {
         package var source: String
         package var destination: String
         package var routingKey: String
-
-        package init(source: String, destination: String, routingKey: String) {
-            self.source = source
-            self.destination = destination
-            self.routingKey = routingKey
-        }
     }
 }
 

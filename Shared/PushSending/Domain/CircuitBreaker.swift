@@ -17,7 +17,6 @@ package struct CircuitBreaker: Sendable {
             }
         }
 
-        /// The first pause and the longest one.
         fileprivate var pauses: (first: Duration, longest: Duration) {
             switch self {
             case .misconfigured: (.seconds(30), .seconds(15 * 60))

@@ -49,8 +49,7 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
         let (seen, old) = state.withLock { ($0.seen, $0.contents) }
         if let seen, seen == identities { return .unchanged }
         do throws(CredentialError) {
-            var contents: [[UInt8]] = []
-            for path in paths { contents.append(try read(path)) }
+            let contents = try paths.map { path throws(CredentialError) in try read(path) }
             if contents == old {
                 let wasRefused = state.withLock { state in
                     defer { (state.seen, state.problem) = (identities, nil) }

@@ -25,13 +25,6 @@ package struct FileAccess: Sendable {
     package var identity: @Sendable (_ path: String) -> FileIdentity?
     package var contents: @Sendable (_ path: String) -> [UInt8]?
 
-    package init(
-        identity: @escaping @Sendable (String) -> FileIdentity?, contents: @escaping @Sendable (String) -> [UInt8]?
-    ) {
-        self.identity = identity
-        self.contents = contents
-    }
-
     package static let system = FileAccess(
         identity: { path in
             var status = stat()

@@ -25,21 +25,11 @@ package protocol ProviderTransport: Sendable {
 /// Callbacks of a transport while the requests of a batch wait for streams. Called on any thread; must be fast.
 package struct SendConditions: Sendable {
     /// Called with each response's status. False ends all unsent requests as `withdrawn`.
-    package let shouldContinue: @Sendable (_ status: Int) -> Bool
+    package var shouldContinue: @Sendable (_ status: Int) -> Bool = { _ in true }
     /// Called with a request's index right before it gets a stream. False ends the request as `withheld`.
-    package let mayStart: @Sendable (_ index: Int) -> Bool
+    package var mayStart: @Sendable (_ index: Int) -> Bool = { _ in true }
     /// The time of day, for the TTL in bodies.
-    package let now: @Sendable () -> Timestamp
-
-    package init(
-        shouldContinue: @escaping @Sendable (_ status: Int) -> Bool = { _ in true },
-        mayStart: @escaping @Sendable (_ index: Int) -> Bool = { _ in true },
-        now: @escaping @Sendable () -> Timestamp = { .now }
-    ) {
-        self.shouldContinue = shouldContinue
-        self.mayStart = mayStart
-        self.now = now
-    }
+    package var now: @Sendable () -> Timestamp = { .now }
 }
 
 package typealias TransportResult = Result<ProviderResponse, TransportError>

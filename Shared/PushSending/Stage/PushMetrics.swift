@@ -26,7 +26,6 @@ final class PushMetrics: Sendable {
 
     init(provider: Provider) { self.provider = provider }
 
-    /// Counts outcomes.
     func count(_ settled: (accepted: TargetOutcomes, others: TargetOutcomes), of app: AppID) {
         if settled.accepted.count > 0 {
             counter(Key(app: app, disposition: .accepted)).increment(by: settled.accepted.count)

@@ -15,6 +15,6 @@ extension Readiness.Report {
             "ready": .bool(isReady), "draining": .bool(isDraining), "conditions": .array(entries),
         ]
         // Strings, booleans and arrays always encode.
-        return (try? WireCoding.encode(body)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        return (try? WireCoding.text(body)) ?? "{}"
     }
 }

@@ -49,13 +49,4 @@ package struct BearerVerification: Hashable, Sendable {
         self.appClaim = appClaim
         self.leeway = leeway
     }
-
-    package init(
-        algorithm: Algorithm, keyFile: String, issuer: String? = nil, audience: String? = nil,
-        userClaim: String = "sub", appClaim: RequiredClaim? = nil, leeway: Duration = .seconds(30)
-    ) {
-        self.init(
-            algorithm: algorithm, keys: .file(keyFile), issuer: issuer, audience: audience, userClaim: userClaim,
-            appClaim: appClaim, leeway: leeway)
-    }
 }

@@ -1,5 +1,4 @@
 extension ConfigurationKey {
-    /// A file of `NAME=VALUE` lines; environment variables take precedence.
     package static let configurationFile = ConfigurationKey(
         "HELIOGRAPH_CONFIG", .file, summary: "A file of NAME=VALUE lines; environment variables take precedence.")
     /// The process's name in logs, next to its service.

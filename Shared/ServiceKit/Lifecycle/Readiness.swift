@@ -36,17 +36,8 @@ package final class Readiness: Sendable {
         }
     }
 
-    /// Adds a condition that its owner sets; waiting at first.
-    package func condition(_ name: String, waiting reason: String) -> Condition {
-        condition(name, initially: .waiting(reason))
-    }
-
-    /// Adds a condition that its owner sets; degraded at first.
-    package func condition(_ name: String, degraded reason: String) -> Condition {
-        condition(name, initially: .degraded(reason))
-    }
-
-    private func condition(_ name: String, initially state: State) -> Condition {
+    /// Adds a condition that its owner sets, in the state `state` at first.
+    package func condition(_ name: String, _ state: State) -> Condition {
         let condition = Condition(state)
         register(name) { condition.state }
         return condition

@@ -48,7 +48,7 @@ package struct ServiceContext: Sendable {
     ) throws(ConfigurationError) -> AppReloader {
         AppReloader(
             path: try settings.string(.apps), served: served, using: files,
-            condition: readiness.condition("apps", degraded: "the apps file is not watched yet"), logger: logger,
+            condition: readiness.condition("apps", .degraded("the apps file is not watched yet")), logger: logger,
             add: add)
     }
 }

@@ -128,7 +128,7 @@ import Testing
 
     @Test func `the simulator is ready when the provider ports listen`() async throws {
         let readiness = Readiness()
-        let condition = readiness.condition("apns", waiting: "not listening yet")
+        let condition = readiness.condition("apns", .waiting("not listening yet"))
         try await Self.withControl(readiness: readiness) { client async throws in
             #expect(try await Self.ask(client, .get, "/health/live").status == .ok)
             #expect(try await Self.ask(client, .get, "/health/ready").status == .serviceUnavailable)

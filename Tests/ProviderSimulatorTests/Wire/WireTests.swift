@@ -45,7 +45,7 @@ import TestSupport
             identity: identity, clientAuthorityFile: clientAuthorityFile, ports: ProviderPorts(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test"),
-            readiness: Readiness().condition("listener", waiting: "starting"))
+            readiness: Readiness().condition("listener", .waiting("starting")))
         let server = try await listener.start()
         let listening = Listening(
             simulator: simulator,
@@ -185,7 +185,7 @@ import TestSupport
                 role: .google, simulator: listening.simulator, host: "127.0.0.1", port: listening.endpoint.port,
                 portKey: .fcmPort, identity: try Self.anyIdentity(), ports: ProviderPorts(),
                 eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                logger: Logger(label: "test"), readiness: Readiness().condition("listener", waiting: "starting"))
+                logger: Logger(label: "test"), readiness: Readiness().condition("listener", .waiting("starting")))
             let error = await #expect(throws: ConfigurationError.self) { try await second.start() }
             #expect(error?.description.hasPrefix("SIMULATOR_FCM_PORT: 127.0.0.1:") == true)
         }

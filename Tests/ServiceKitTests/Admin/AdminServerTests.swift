@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `ready names each condition and its reason, and is 503 until all hold`() async throws {
-        let database = readiness.condition("database", waiting: "connection refused")
+        let database = readiness.condition("database", .waiting("connection refused"))
         readiness.register("broker") { .holds }
         let before = try await get("/health/ready")
         #expect(before.status == 503)
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func `metrics contain each condition of readiness, and a help text for each family`() async throws {
-        let database = readiness.condition("database", waiting: "connection refused")
+        let database = readiness.condition("database", .waiting("connection refused"))
         readiness.register("apps") { .degraded("not watched") }
         readiness.register("broker-in") { .holds }
         samples.register("heliograph_broker_blocked") { 1 }

@@ -138,7 +138,7 @@ import TestSupport
         #expect(
             portal.bearer == [
                 BearerVerification(
-                    algorithm: .es256, keyFile: "\(folder.path)/portal.pem", issuer: "https://portal.example",
+                    algorithm: .es256, keys: .file("\(folder.path)/portal.pem"), issuer: "https://portal.example",
                     audience: "push", userClaim: "uid", leeway: .seconds(5))
             ])
     }
@@ -270,7 +270,7 @@ import TestSupport
                     algorithm: .rs256, keys: .url("https://id.example/jwks.json"),
                     appClaim: .init("azp", is: "client-1")),
                 BearerVerification(
-                    algorithm: .hs256, keyFile: "\(folder.path)/portal.pem", appClaim: .init("app", is: "portal")),
+                    algorithm: .hs256, keys: .file("\(folder.path)/portal.pem"), appClaim: .init("app", is: "portal")),
             ])
     }
 
@@ -313,7 +313,7 @@ import TestSupport
         #expect(
             portal.publishers == [
                 BearerVerification(
-                    algorithm: .hs256, keyFile: "\(folder.path)/portal.pem", issuer: "portal", audience: "events",
+                    algorithm: .hs256, keys: .file("\(folder.path)/portal.pem"), issuer: "portal", audience: "events",
                     leeway: .seconds(5))
             ])
         #expect(

@@ -29,7 +29,7 @@ import TestSupport
             let path = "\(folder.path)/apps.yaml"
             let reloader = AppReloader(
                 path: path, served: try AppCatalog.load(path: path, using: .all), using: .all,
-                condition: readiness.condition("apps", degraded: "not watched"), logger: log.logger,
+                condition: readiness.condition("apps", .degraded("not watched")), logger: log.logger,
                 now: { [unowned self] in clock.withLock { $0 } }
             ) { [unowned self] app in
                 tries.withLock { $0 += 1 }

@@ -8,7 +8,7 @@ import Testing
 
     @Test func `conditions are checked on each report, in the order of registration`() {
         let readiness = Readiness()
-        let topology = readiness.condition("topology", waiting: "not verified yet")
+        let topology = readiness.condition("topology", .waiting("not verified yet"))
         readiness.register("broker") { .waiting("connecting") }
         #expect(readiness.report.conditions.map(\.name) == ["topology", "broker"])
         #expect(readiness.report.conditions.map(\.state) == [.waiting("not verified yet"), .waiting("connecting")])

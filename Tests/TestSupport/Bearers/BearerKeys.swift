@@ -36,14 +36,14 @@ package struct BearerKeys: Sendable {
                 id: AppID(rawValue: "signed")!,
                 bearer: [
                     BearerVerification(
-                        algorithm: .es256, keyFile: folder.appending(path: "public.pem").path, userClaim: "uid")
+                        algorithm: .es256, keys: .file(folder.appending(path: "public.pem").path), userClaim: "uid")
                 ]),
         ])
     }
 
     private var secretVerification: BearerVerification {
         BearerVerification(
-            algorithm: .hs256, keyFile: folder.appending(path: "secret").path, issuer: "issuer", audience: "push")
+            algorithm: .hs256, keys: .file(folder.appending(path: "secret").path), issuer: "issuer", audience: "push")
     }
 
     /// A verifier at ``now``.

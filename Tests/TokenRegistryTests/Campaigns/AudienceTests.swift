@@ -1,9 +1,9 @@
 import Foundation
 import Postgres
-import PushProtocol
 import Testing
 import TestSupport
 
+@testable import PushProtocol
 @testable import RegistryStore
 
 /// The members of each kind of audience.

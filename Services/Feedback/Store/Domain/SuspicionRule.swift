@@ -12,7 +12,6 @@ enum Evaluation: Hashable, Sendable {
         case badTokenSpike = "storm"
         /// The provider accepted no push on the route recently, so the route may be at fault.
         case routeSilent = "lane-silent"
-        /// The environment of the rejection is unknown.
         case environmentUnknown = "environment-unknown"
         /// Repeated rejections with a reason that may be the payload's fault.
         case reasonUnclear = "reason-unclear"

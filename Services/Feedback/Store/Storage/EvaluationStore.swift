@@ -60,9 +60,7 @@ package struct EvaluationStore: Sendable {
                 AND decision = 'waiting' AND dead_at IS NULL
             RETURNING notification_id, device_id, app
             """)
-        var dead: [DeadEvidence] = []
-        for row in rows { dead.append(try DeadEvidence(row, error)) }
-        return dead
+        return try rows.map { row throws(PostgresError) in try DeadEvidence(row, error) }
     }
 
     /// Evaluates the evidence due on `route` at `now`. While the guard is tripped, quarantines all waiting evidence.

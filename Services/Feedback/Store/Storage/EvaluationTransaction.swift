@@ -72,16 +72,13 @@ extension PostgresTransaction {
                 coalesce(answered, 0) AS answered
             FROM refused LEFT JOIN registration USING (minute) FULL JOIN answer USING (minute)
             """)
-        var minutes: [RouteMinute] = []
-        for row in rows {
-            minutes.append(
-                RouteMinute(
-                    minute: Timestamp(try row.decode(Date.self, at: "minute")),
-                    registrations: Int(try row.decode(Int64.self, at: "registrations")),
-                    refused: Int(try row.decode(Int64.self, at: "refused")),
-                    answered: Int(try row.decode(Int64.self, at: "answered"))))
+        return try rows.map { row throws(PostgresError) in
+            RouteMinute(
+                minute: Timestamp(try row.decode(Date.self, at: "minute")),
+                registrations: Int(try row.decode(Int64.self, at: "registrations")),
+                refused: Int(try row.decode(Int64.self, at: "refused")),
+                answered: Int(try row.decode(Int64.self, at: "answered")))
         }
-        return minutes
     }
 
     /// Counts the approved rejections and the answers on the route in the day before `moment`.
@@ -184,14 +181,11 @@ extension PostgresTransaction {
                 AND environment = \(route.environmentLabel) AND storm_until IS NOT NULL
             GROUP BY storm_since
             """)
-        var reportedSpikes: [RouteHealth.BadTokenSpike] = []
-        for row in rows {
-            reportedSpikes.append(
-                RouteHealth.BadTokenSpike(
-                    since: Timestamp(try row.decode(Date.self, at: "storm_since")),
-                    until: Timestamp(try row.decode(Date.self, at: "storm_until"))))
+        return try rows.map { row throws(PostgresError) in
+            RouteHealth.BadTokenSpike(
+                since: Timestamp(try row.decode(Date.self, at: "storm_since")),
+                until: Timestamp(try row.decode(Date.self, at: "storm_until")))
         }
-        return reportedSpikes
     }
 
     /// Stores the decisions. Approved evidence is due at once.

@@ -82,15 +82,12 @@ package struct QuarantineStore: Sendable {
             WHERE tripped_at IS NOT NULL AND (\(app?.rawValue)::text IS NULL OR app = \(app?.rawValue))
             ORDER BY route
             """)
-        var guards: [TrippedGuard] = []
-        for row in rows {
-            guards.append(
-                TrippedGuard(
-                    route: try row.decode(at: "route"), since: try row.decode(at: "tripped_at"),
-                    until: try row.decode(at: "held_until"), refused: try row.decode(at: "refused"),
-                    answered: try row.decode(at: "answered")))
+        return try rows.map { row throws(PostgresError) in
+            TrippedGuard(
+                route: try row.decode(at: "route"), since: try row.decode(at: "tripped_at"),
+                until: try row.decode(at: "held_until"), refused: try row.decode(at: "refused"),
+                answered: try row.decode(at: "answered"))
         }
-        return guards
     }
 
     package struct Evidence: Hashable, Sendable {
@@ -109,15 +106,12 @@ package struct QuarantineStore: Sendable {
             SELECT observed_at, finding, reason, decision, detail, notification_id FROM feedback.evidence
             WHERE device_id = \(device) ORDER BY observed_at DESC LIMIT \(limit)
             """)
-        var pieces: [Evidence] = []
-        for row in rows {
-            pieces.append(
-                Evidence(
-                    observed: try row.decode(at: "observed_at"), finding: try row.decode(at: "finding"),
-                    reason: try row.decode(at: "reason"), decision: try row.decode(at: "decision"),
-                    cause: try row.decode(at: "detail"), notification: try row.decode(at: "notification_id")))
+        return try rows.map { row throws(PostgresError) in
+            Evidence(
+                observed: try row.decode(at: "observed_at"), finding: try row.decode(at: "finding"),
+                reason: try row.decode(at: "reason"), decision: try row.decode(at: "decision"),
+                cause: try row.decode(at: "detail"), notification: try row.decode(at: "notification_id"))
         }
-        return pieces
     }
 
     /// Decides quarantined evidence; repeating it has no effect. A decision about all of it also resets the guards: a

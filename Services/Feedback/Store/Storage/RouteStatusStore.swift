@@ -32,14 +32,11 @@ package struct RouteStatusStore: Sendable {
                     WHERE (guard.app, guard.provider, guard.environment) = (pulse.app, pulse.provider, pulse.environment))
             FROM feedback.pulse GROUP BY app, provider, environment ORDER BY app, provider, environment
             """)
-        var routes: [RouteStatus] = []
-        for row in rows {
-            routes.append(
-                RouteStatus(
-                    app: try row.decode(at: 0), provider: try row.decode(at: 1), environment: try row.decode(at: 2),
-                    answered: Int(try row.decode(Int64.self, at: 3)), acceptedAt: try row.decode(at: 4),
-                    suspectedSince: try row.decode(at: 5), guardTrippedSince: try row.decode(at: 6)))
+        return try rows.map { row throws(PostgresError) in
+            RouteStatus(
+                app: try row.decode(at: 0), provider: try row.decode(at: 1), environment: try row.decode(at: 2),
+                answered: Int(try row.decode(Int64.self, at: 3)), acceptedAt: try row.decode(at: 4),
+                suspectedSince: try row.decode(at: 5), guardTrippedSince: try row.decode(at: 6))
         }
-        return routes
     }
 }

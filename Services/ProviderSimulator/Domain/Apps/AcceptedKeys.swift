@@ -21,40 +21,20 @@ final class AcceptedKeys: Sendable {
     /// - Returns: The number of keys added, for the response: always 1.
     func add(_ body: JSONValue) throws(ControlRequestError) -> Int {
         let posted = try PostedKey(body)
-        do throws(KnownApps.UnknownSigner) {
-            try lockedApps.withLock { apps throws(KnownApps.UnknownSigner) in
-                switch posted.key {
-                case .apns(let key): try apps.add(key, revokesOthers: posted.revokesOthers)
-                case .fcm(let key): try apps.add(key, revokesOthers: posted.revokesOthers)
-                }
-            }
-        } catch {
-            throw ControlRequestError("no app signs as \(error.name)")
-        }
+        try withApps { apps throws(ControlRequestError) in try apps.add(posted) }
         return 1
     }
 }
 
 struct PostedKey: Sendable {
-    /// The public half of a key for APNs provider tokens.
-    struct APNsSigningKey: Sendable {
-        let keyID: String
-        let publicKey: P256.Signing.PublicKey
-    }
-
-    /// The public half of a key for a service account's assertions.
-    struct ServiceAccountKey: Sendable {
-        /// The service account's e-mail address.
-        let account: String
-        let keyID: String
-        let publicKey: _RSA.Signing.PublicKey
-    }
-
     enum Key: Sendable {
-        case apns(APNsSigningKey)
-        case fcm(ServiceAccountKey)
+        /// For APNs provider tokens.
+        case apns(P256.Signing.PublicKey)
+        /// For the assertions of the service account with this e-mail address.
+        case fcm(_RSA.Signing.PublicKey, account: String)
     }
 
+    let keyID: String
     let key: Key
     /// Whether the simulator stops accepting the other keys of the same APNs key id or service account.
     let revokesOthers: Bool
@@ -66,6 +46,7 @@ struct PostedKey: Sendable {
             throw members.problem("provider", "is missing; it is apns or fcm")
         }
         guard let keyID = try members.text("key_id") else { throw members.problem("key_id", "is missing") }
+        self.keyID = keyID
         // A missing key is reported below, as no PEM.
         let pem = try members.text("public_key") ?? ""
         revokesOthers = try members.flag("revokes_others")
@@ -75,13 +56,13 @@ struct PostedKey: Sendable {
             guard let publicKey = try? P256.Signing.PublicKey(pemRepresentation: pem) else {
                 throw members.problem("public_key", "is not a P-256 public key in PEM")
             }
-            key = .apns(APNsSigningKey(keyID: keyID, publicKey: publicKey))
+            key = .apns(publicKey)
         case .fcm:
             guard let account = try members.text("account") else { throw members.problem("account", "is missing") }
             guard let publicKey = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else {
                 throw members.problem("public_key", "is not an RSA public key in PEM")
             }
-            key = .fcm(ServiceAccountKey(account: account, keyID: keyID, publicKey: publicKey))
+            key = .fcm(publicKey, account: account)
         }
     }
 }

@@ -34,27 +34,26 @@ struct KnownApps: Sendable {
         projects.insert(account.project)
     }
 
-    mutating func add(_ key: PostedKey.ServiceAccountKey, revokesOthers: Bool) throws(UnknownSigner) {
-        guard serviceAccounts[key.account] != nil else { throw UnknownSigner(name: key.account) }
-        if revokesOthers { serviceAccounts[key.account]?.publicKeys = [:] }
-        serviceAccounts[key.account]?.publicKeys[key.keyID] = key.publicKey
-    }
-
-    /// Adds a public key under a known key id. Apple would assign a new id; the catalog names only one.
-    mutating func add(_ key: PostedKey.APNsSigningKey, revokesOthers: Bool) throws(UnknownSigner) {
-        guard apnsKeys[key.keyID] != nil else { throw UnknownSigner(name: key.keyID) }
-        if revokesOthers {
-            apnsKeys[key.keyID]?.publicKeys = []
-            revocations += 1
+    /// Adds a public key to a known service account, or under a known APNs key id. Apple would assign a new id; the
+    /// catalog names only one.
+    mutating func add(_ posted: PostedKey) throws(ControlRequestError) {
+        switch posted.key {
+        case .apns(let key):
+            guard apnsKeys[posted.keyID] != nil else { throw ControlRequestError("no app signs as \(posted.keyID)") }
+            if posted.revokesOthers {
+                apnsKeys[posted.keyID]?.publicKeys = []
+                revocations += 1
+            }
+            apnsKeys[posted.keyID]?.publicKeys.append(key)
+        case .fcm(let key, let account):
+            guard serviceAccounts[account] != nil else { throw ControlRequestError("no app signs as \(account)") }
+            if posted.revokesOthers { serviceAccounts[account]?.publicKeys = [:] }
+            serviceAccounts[account]?.publicKeys[posted.keyID] = key
         }
-        apnsKeys[key.keyID]?.publicKeys.append(key.publicKey)
     }
 
     /// The number of APNs key revocations. Cached tokens are verified again when it changes.
     private(set) var revocations = 0
-
-    /// A key id or service account that no app in the catalog uses.
-    struct UnknownSigner: Error, Hashable { let name: String }
 
     /// Contradicting credentials of two apps.
     struct Conflict: Error, CustomStringConvertible { let description: String }

@@ -5,19 +5,12 @@ extension PinnedTokens {
     ///
     /// - Returns: the number of tokens pinned.
     func register(_ value: JSONValue) throws(ControlRequestError) -> Int {
-        guard case .array(let elements) = value else {
-            try Self.read(value, at: "")(self)
-            return 1
-        }
-        var actions: [(PinnedTokens) -> Void] = []
-        for (index, element) in elements.enumerated() {
-            actions.append(try Self.read(element, at: "[\(index)]."))
-        }
+        let actions = try MemberReader.elements(of: value, Self.read)
         for action in actions { action(self) }
         return actions.count
     }
 
-    private static func read(_ value: JSONValue, at path: String) throws(ControlRequestError) -> (PinnedTokens) -> Void
+    private static func read(at path: String, _ value: JSONValue) throws(ControlRequestError) -> (PinnedTokens) -> Void
     {
         let members = try MemberReader(
             value, at: path,

@@ -28,13 +28,10 @@ extension ConnectionFault {
     ]
 
     static func read(_ value: JSONValue) throws(ControlRequestError) -> [ConnectionFault] {
-        guard case .array(let elements) = value else { return [try one(value, at: "")] }
-        var faults: [ConnectionFault] = []
-        for (index, element) in elements.enumerated() { faults.append(try one(element, at: "[\(index)].")) }
-        return faults
+        try MemberReader.elements(of: value, one)
     }
 
-    private static func one(_ value: JSONValue, at path: String) throws(ControlRequestError) -> ConnectionFault {
+    private static func one(at path: String, _ value: JSONValue) throws(ControlRequestError) -> ConnectionFault {
         let members = try MemberReader(value, at: path, known: known)
         let faults = try faults(members)
         let every = try members.integer("every_ms", in: 1...3_600_000)

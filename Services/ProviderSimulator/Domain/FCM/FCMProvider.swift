@@ -19,13 +19,12 @@ final class FCMProvider: Sendable {
             let validator = try FCMRequestValidator(request, project: project, state: state)
             response.target = validator.token
             try validator.checkToken(state.pinnedTokens, at: request.receivedAt)
-            if let rejection = overQuota(validator, at: request.receivedAt) {
+            let now = request.receivedAt
+            if let rejection = quota.consume(project: validator.project, token: validator.token, at: now) {
                 response.reason = FCMErrorCode.quotaExceeded.rawValue
                 response.detail = rejection.detail
                 let answer = quota.answer(rejection)
-                response.actions = [
-                    .respond(Self.rejection(answer, rejection.detail, at: request.receivedAt), bodyAfter: .zero)
-                ]
+                response.actions = [.respond(Self.rejection(answer, rejection.detail, at: now), bodyAfter: .zero)]
                 return response
             }
             play(outcome(for: validator), for: validator, at: request.receivedAt, into: &response)
@@ -51,15 +50,6 @@ final class FCMProvider: Sendable {
     }
 
     private var quota: FCMQuota { FCMQuota(rateLimits: state.rateLimits) }
-
-    private func overQuota(_ validator: FCMRequestValidator, at now: Timestamp) -> FCMQuotaExceeded? {
-        do throws(FCMQuotaExceeded) {
-            try quota.consume(project: validator.project, token: validator.token, at: now)
-            return nil
-        } catch {
-            return error
-        }
-    }
 
     private func reject(_ error: FCMRejection, at now: Timestamp, into response: inout SimulatedResponse) {
         var answer = ScriptedResponse(error.status, errorCode: error.errorCode?.rawValue)

@@ -4,19 +4,20 @@ import PushProtocol
 struct FCMQuota: Sendable {
     let rateLimits: RateLimits
 
-    /// Consumes one message of the project's and the device's quota. Throws when one is exhausted.
-    func consume(project: String, token: String?, at now: Timestamp) throws(FCMQuotaExceeded) {
+    /// Consumes one message of the project's and the device's quota. Returns the first one that is exhausted.
+    func consume(project: String, token: String?, at now: Timestamp) -> FCMQuotaExceeded? {
         let exceeded = rateLimits.consume(\.fcmProjectPerMinute, per: .seconds(60), on: "project \(project)", at: now)
         if let wait = exceeded {
-            throw FCMQuotaExceeded(detail: "the project's quota for this minute is exhausted", wait: wait)
+            return FCMQuotaExceeded(detail: "the project's quota for this minute is exhausted", wait: wait)
         }
-        guard let token else { return }
+        guard let token else { return nil }
         if let wait = rateLimits.consume(\.fcmDevicePerMinute, per: .seconds(60), on: "minute \(token)", at: now) {
-            throw FCMQuotaExceeded(detail: "the device's quota for this minute is exhausted", wait: wait)
+            return FCMQuotaExceeded(detail: "the device's quota for this minute is exhausted", wait: wait)
         }
         if let wait = rateLimits.consume(\.fcmDevicePerHour, per: .seconds(3600), on: "hour \(token)", at: now) {
-            throw FCMQuotaExceeded(detail: "the device's quota for this hour is exhausted", wait: wait)
+            return FCMQuotaExceeded(detail: "the device's quota for this hour is exhausted", wait: wait)
         }
+        return nil
     }
 
     /// Counts a 4xx response other than 429 against the project's quota.
@@ -40,7 +41,7 @@ struct FCMQuota: Sendable {
 }
 
 /// An exhausted quota, and the time until it refills.
-struct FCMQuotaExceeded: Error, Hashable, Sendable {
+struct FCMQuotaExceeded: Hashable, Sendable {
     let detail: String
     let wait: Duration
 }

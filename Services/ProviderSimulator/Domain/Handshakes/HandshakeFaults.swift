@@ -64,10 +64,7 @@ final class HandshakeFaults: Sendable {
     ///
     /// - Returns: the number of scripts.
     func play(_ value: JSONValue) throws(ControlRequestError) -> Int {
-        let elements = value.array ?? [value]
-        var scripts: [ProviderPort: [Script]] = [:]
-        for (index, element) in elements.enumerated() {
-            let path = value.array == nil ? "" : "[\(index)]."
+        let posted = try MemberReader.elements(of: value) { (path, element) throws(ControlRequestError) in
             let members = try MemberReader(element, at: path, known: ["port", "fault", "count", "every"])
             guard let fault = try members.choice("fault", of: HandshakeFault.self) else {
                 throw members.problem("fault", "is missing")
@@ -75,9 +72,11 @@ final class HandshakeFaults: Sendable {
             let script = Script(
                 fault: fault, count: try members.integer("count", in: 1...1_000_000_000),
                 every: try members.integer("every", in: 1...1_000_000_000) ?? 1)
-            for port in try members.ports("port") { scripts[port, default: []].append(script) }
+            return (ports: try members.ports("port"), script: script)
         }
+        var scripts: [ProviderPort: [Script]] = [:]
+        for (ports, script) in posted { for port in ports { scripts[port, default: []].append(script) } }
         for (port, scripts) in scripts { script(scripts, for: port) }
-        return elements.count
+        return posted.count
     }
 }

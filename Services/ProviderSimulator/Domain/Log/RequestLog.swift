@@ -1,3 +1,4 @@
+import DequeModule
 import PushProtocol
 import Synchronization
 
@@ -12,9 +13,7 @@ final class RequestLog: Sendable {
 
     private struct State {
         var sequence = 0
-        /// A ring buffer: once full, `oldest` is the next slot.
-        var entries: [LoggedRequest] = []
-        var oldest = 0
+        var entries: Deque<LoggedRequest> = []
         var totals: [ProviderKind: RequestTotals] = [:]
         var phones: [Phone.ID: Phone] = [:]
     }
@@ -32,12 +31,8 @@ final class RequestLog: Sendable {
             let entry = LoggedRequest(
                 sequence: state.sequence + 1, provider: provider, environment: environment, request: request,
                 response: response)
-            if state.entries.count < capacity {
-                state.entries.append(entry)
-            } else if capacity > 0 {
-                state.entries[state.oldest] = entry
-                state.oldest = (state.oldest + 1) % capacity
-            }
+            if state.entries.count == capacity { _ = state.entries.popFirst() }
+            if capacity > 0 { state.entries.append(entry) }
             state.sequence += 1
             state.totals[provider, default: RequestTotals()].count(entry)
             if let token = response.target, !token.isEmpty {
@@ -58,9 +53,8 @@ final class RequestLog: Sendable {
     func requests(
         of provider: ProviderKind, where filter: LogFilter = LogFilter(), since: Int = 0, limit: Int = .max
     ) -> [LoggedRequest] {
-        let (entries, oldest) = state.withLock { ($0.entries, $0.oldest) }
         var found: [LoggedRequest] = []
-        for entry in [entries[oldest...], entries[..<oldest]].joined()
+        for entry in state.withLock({ $0.entries })
         where entry.provider == provider && entry.sequence > since && filter.admits(entry) {
             guard found.count < limit else { break }
             found.append(entry)
@@ -87,7 +81,6 @@ final class RequestLog: Sendable {
             state.totals = [:]
             state.phones = [:]
             state.entries = []
-            state.oldest = 0
         }
     }
 }

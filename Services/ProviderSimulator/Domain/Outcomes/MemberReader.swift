@@ -27,6 +27,16 @@ struct MemberReader {
         }
     }
 
+    /// Reads the elements of a list, or a single value, each with the path of its members.
+    static func elements<Element>(
+        of value: JSONValue, _ read: (_ path: String, JSONValue) throws(ControlRequestError) -> Element
+    ) throws(ControlRequestError) -> [Element] {
+        guard let elements = value.array else { return [try read("", value)] }
+        return try elements.enumerated().map { (index, element) throws(ControlRequestError) in
+            try read("[\(index)].", element)
+        }
+    }
+
     func has(_ name: String) -> Bool { members[name] != nil }
     func raw(_ name: String) -> JSONValue? { members[name] }
 

@@ -34,7 +34,7 @@ struct OutcomeReader {
         outcome.skip = try members.integer("skip", in: 0...1_000_000_000) ?? 0
         outcome.name = try members.text("name")
         outcome.isProcessedDespiteFault = try members.flag("accepted")
-        return OutcomeScript(provider: provider, scope: try scope(), outcome: outcome)
+        return OutcomeScript(key: .init(provider: provider, scope: try scope()), outcome: outcome)
     }
 
     private func scope() throws(ControlRequestError) -> ScriptedOutcomeStore.Scope {

@@ -1,26 +1,19 @@
 import PushProtocol
 
 struct OutcomeScript: Sendable {
-    let provider: ProviderKind
-    let scope: ScriptedOutcomeStore.Scope
+    let key: ScriptedOutcomeStore.ScriptKey
     let outcome: ScriptedOutcome
-
-    private struct ScriptKey: Hashable {
-        let provider: ProviderKind
-        let scope: ScriptedOutcomeStore.Scope
-    }
 
     /// Reads one outcome or a list. An error names the element and the mistake.
     static func read(_ value: JSONValue) throws(ControlRequestError) -> [OutcomeScript] {
-        guard case .array(let elements) = value else { return [try OutcomeReader(value, at: "").script()] }
-        var scripts: [OutcomeScript] = []
-        for (index, element) in elements.enumerated() {
-            scripts.append(try OutcomeReader(element, at: "[\(index)].").script())
+        let scripts = try MemberReader.elements(of: value) { (path, element) throws(ControlRequestError) in
+            try OutcomeReader(element, at: path).script()
         }
-        var shares: [ScriptKey: Double] = [:]
+        // The share of a single outcome is at most 1.
+        var shares: [ScriptedOutcomeStore.ScriptKey: Double] = [:]
         for script in scripts {
             guard case .share(let share) = script.outcome.trigger else { continue }
-            shares[ScriptKey(provider: script.provider, scope: script.scope), default: 0] += share
+            shares[script.key, default: 0] += share
         }
         // Allows for rounding.
         guard shares.values.allSatisfy({ $0 < 1.000_001 }) else {

@@ -15,7 +15,7 @@ final class ScriptedOutcomeStore: Sendable {
         case everything
     }
 
-    fileprivate struct ScriptKey: Hashable {
+    struct ScriptKey: Hashable {
         let provider: ProviderKind
         let scope: Scope
     }
@@ -37,9 +37,8 @@ final class ScriptedOutcomeStore: Sendable {
     private let state = Mutex(State())
 
     /// Replaces the remaining script of `scope`.
-    func script(_ outcomes: [ScriptedOutcome], for provider: ProviderKind, _ scope: Scope) {
+    func script(_ outcomes: [ScriptedOutcome], for key: ScriptKey) {
         state.withLock { state in
-            let key = ScriptKey(provider: provider, scope: scope)
             state.scripts[key] = outcomes.isEmpty ? nil : OutcomeSequence(outcomes)
             state.usesChance = state.scripts.values.contains(where: \.usesChance)
         }

@@ -1,3 +1,4 @@
+import Foundation
 import PushProtocol
 
 /// A scripted response. The provider fills in the members that are not set.
@@ -64,26 +65,13 @@ struct ScriptedResponse: Hashable, Sendable {
 
 /// The HTTP date format (RFC 9110 §5.6.7): `Thu, 01 Jan 2026 00:00:00 GMT`.
 enum HTTPDate {
-    private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
+    private static let format = Date.VerbatimFormatStyle(
+        format: """
+            \(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \(year: .defaultDigits) \
+            \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\
+            \(second: .twoDigits) GMT
+            """,
+        locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt, calendar: Calendar(identifier: .gregorian))
 
-    static func text(of moment: Timestamp) -> String {
-        let seconds = max(moment.milliseconds / 1000, 0)
-        let day = seconds / 86_400
-        let time = seconds % 86_400
-        // The civil calendar from the day number, with years that start in March.
-        let era = (day + 719_468) / 146_097
-        let dayOfEra = (day + 719_468) % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let march = (5 * dayOfYear + 2) / 153
-        let month = march < 10 ? march + 3 : march - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let date = "\(two(dayOfYear - (153 * march + 2) / 5 + 1)) \(months[Int(month) - 1]) \(year)"
-        return "\(days[Int(day % 7)]), \(date) \(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
-    }
-
-    private static func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    static func text(of moment: Timestamp) -> String { moment.date.formatted(format) }
 }

@@ -57,7 +57,6 @@ final class PhoneWall: Sendable {
         for watcher in watchers { watcher.yield() }
     }
 
-    /// The number of phones on the wall.
     var count: Int { state.withLock { min($0.phones.count, Self.maximumPhones) } }
 
     /// The phones that changed after change number `last`.

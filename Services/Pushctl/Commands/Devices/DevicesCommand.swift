@@ -69,9 +69,7 @@ struct DevicesCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOption
 
         func run() async throws {
-            guard let id = UUID(uuidString: device) else {
-                throw CommandError("“\(device)” is not a device's id", .usage)
-            }
+            let id = try UUID(device: device)
             let answer = try await OperatorClient.request(
                 "POST", "/v1/operator/devices/\(id.uuidString.lowercased())/deactivate", ["app": app])
             let isDone = answer["deactivated"] == true

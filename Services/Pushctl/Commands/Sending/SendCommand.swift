@@ -37,13 +37,7 @@ struct SendCommand: AsyncParsableCommand {
     func data() throws -> JSONValue {
         var members: [String: JSONValue] = [:]
         if let file {
-            let value: JSONValue
-            do { value = try WireCoding.decode(JSONValue.self, from: PublishCommand.read(file)) } catch let error
-                as WireError
-            {
-                throw CommandError("\(PublishCommand.name(file)): \(error)", .input)
-            }
-            guard let object = value.object else {
+            guard let object = try PublishCommand.json(file).object else {
                 throw CommandError("\(PublishCommand.name(file)): expected a JSON object", .input)
             }
             members = object

@@ -26,10 +26,7 @@ struct TestDeviceCommand: AsyncParsableCommand {
     func run() async throws {
         let app = try apps.app(app).id
         guard let user = UserID(rawValue: user) else { throw CommandError(UserID.rule, .usage) }
-        let wanted = try device.map { text in
-            guard let id = UUID(uuidString: text) else { throw CommandError("“\(text)” is not a device's id", .usage) }
-            return id
-        }
+        let wanted = try device.map { try UUID(device: $0) }
         let event = try UpstreamEvent(
             type: DirectNotification.eventType, data: DirectNotification.test(to: user, isSilent: silent).json,
             identity: try EventIdentity.parse([]), app: app)

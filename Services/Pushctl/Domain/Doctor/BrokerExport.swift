@@ -83,7 +83,7 @@ struct BrokerExport: Sendable {
             guard let actual = entries("policies").first(where: { $0["name"]?.string == policy.name }) else {
                 return .error(check, "the policy \(policy.name) is missing", cure: cure)
             }
-            let definition = JSONValue.object(policy.definition.mapValues(\.exported))
+            let definition = JSONValue.object(policy.definition.mapValues(\.json))
             let isSame =
                 actual["pattern"]?.string == policy.pattern && actual["definition"] == definition
                 && actual["priority"]?.int == policy.priority
@@ -103,7 +103,7 @@ struct BrokerExport: Sendable {
         let queues = Dictionary(entries("queues").map { ($0["name"]?.string ?? "", $0) }) { first, _ in first }
         for queue in topology.queues {
             guard let actual = queues[queue.name]?["arguments"]?.object else { continue }
-            let different = queue.arguments.filter { actual[$0.key] != $0.value.exported }.keys.sorted()
+            let different = queue.arguments.filter { actual[$0.key] != $0.value.json }.keys.sorted()
             guard !different.isEmpty else { continue }
             findings.append(
                 .error(
@@ -140,15 +140,5 @@ struct BrokerExport: Sendable {
             topology.bindings.map { key($0.exchange, $0.queue, $0.routingKey) }
             + topology.exchangeBindings.map { key($0.source, $0.destination, $0.routingKey) }
         return expected.filter { !actual.contains($0) }
-    }
-}
-
-extension Topology.Argument {
-    /// The argument in exported definitions.
-    fileprivate var exported: JSONValue {
-        switch self {
-        case .text(let text): .string(text)
-        case .number(let number): .int(number)
-        }
     }
 }

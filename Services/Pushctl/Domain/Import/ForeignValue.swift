@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import PushProtocol
 
 /// Values in the spelling of other systems.
@@ -51,7 +51,7 @@ enum ForeignValue {
         guard fraction.allSatisfy(\.isASCIIDigit), let start = RFC3339.date(from: "\(date)T\(whole)Z") else {
             return nil
         }
-        let thousandths = Int(fraction.prefix(3).padded(to: 3)) ?? 0
+        let thousandths = Int(fraction.prefix(3).padding(toLength: 3, withPad: "0", startingAt: 0)) ?? 0
         return RFC3339.string(from: start + Double(thousandths) / 1000)
     }
 
@@ -76,11 +76,4 @@ enum ForeignValue {
 
 extension Character {
     fileprivate var isASCIIDigit: Bool { "0"..."9" ~= self }
-}
-
-extension Substring {
-    /// The text with zeros at its end.
-    fileprivate func padded(to length: Int) -> String {
-        self + String(repeating: "0", count: Swift.max(0, length - count))
-    }
 }

@@ -19,13 +19,9 @@ struct HeartbeatBody: Hashable, Sendable {
         let members = try JSONObjectReader(value, at: "the body", prefix: "", known: ["viewing", "for"])
         viewing = try members.freeText("viewing", ReadingBody.longestThread)
         let longest = Signal.longestLease.components.seconds
-        guard let value = members["for"] else {
-            lease = Signal.defaultLease
-            return
+        let seconds = try members.optional("for", "expected a whole number of seconds, 1–\(longest)") { value in
+            value.int.flatMap { (1...longest).contains($0) ? $0 : nil }
         }
-        guard let seconds = value.int, (1...longest).contains(seconds) else {
-            throw .invalid(path: "for", problem: "expected a whole number of seconds, 1–\(longest)")
-        }
-        lease = .seconds(seconds)
+        lease = seconds.map { .seconds($0) } ?? Signal.defaultLease
     }
 }

@@ -30,9 +30,8 @@ enum ReadingBody: Hashable, Sendable {
             guard let list = ids.array, (1...Self.mostItems).contains(list.count) else {
                 throw .invalid(path: "ids", problem: "expected 1–\(Self.mostItems) ids of notifications")
             }
-            var items: [UUID] = []
-            for (index, id) in list.enumerated() { items.append(try Self.id(id, at: "ids[\(index)]")) }
-            self = .items(items)
+            self = .items(
+                try list.enumerated().map { (index, id) throws(WireError) in try Self.id(id, at: "ids[\(index)]") })
         } else if let thread = try members.freeText("thread", Self.longestThread) {
             self = .thread(thread)
         } else if let until = members["until"] {

@@ -28,8 +28,7 @@ struct ReceiptsBody: Hashable, Sendable {
         guard let list = try members.required("receipts").array, (1...Self.mostReceipts).contains(list.count) else {
             throw .invalid(path: "receipts", problem: "expected an array of 1–\(Self.mostReceipts)")
         }
-        var receipts: [Receipt] = []
-        for (index, entry) in list.enumerated() {
+        receipts = try list.enumerated().map { (index, entry) throws(WireError) in
             let path = "receipts[\(index)]"
             let members = try JSONObjectReader(entry, at: path, prefix: "\(path).", known: ["id", "what"])
             guard let id = UUID(uuidString: try members.text("id")) else {
@@ -39,8 +38,7 @@ struct ReceiptsBody: Hashable, Sendable {
                 let words = Receipt.What.allCases.map(\.rawValue).joined(separator: ", ")
                 throw .invalid(path: "\(path).what", problem: "expected one of \(words)")
             }
-            receipts.append(Receipt(notification: id, what: what))
+            return Receipt(notification: id, what: what)
         }
-        self.receipts = receipts
     }
 }

@@ -88,7 +88,12 @@ package struct PersonalSettings: Hashable, Sendable {
     package func allows(_ channel: Channel) -> Bool { channels[channel] ?? true }
 
     /// A user's choice for one mute name, such as a thread or a family.
-    package struct Mute: Hashable, Sendable {
+    package struct Mute: Decodable, Hashable, Sendable {
+        private enum CodingKeys: String, CodingKey {
+            case isMuted = "muted"
+            case until
+        }
+
         /// If false, the user follows the name although a wider name is muted.
         package var isMuted: Bool
         /// The end of the choice; `nil`: it has no end.

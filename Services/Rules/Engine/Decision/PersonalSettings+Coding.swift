@@ -1,4 +1,4 @@
-import PushProtocol
+package import PushProtocol
 import RuleLanguage
 
 // The stored JSON: snake_case, with only the members that the user has set.
@@ -18,9 +18,7 @@ extension PersonalSettings: Codable {
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         isOn = try values.decodeIfPresent(Bool.self, forKey: .isOn) ?? true
-        for (name, isOn) in try values.decodeIfPresent([String: Bool].self, forKey: .channels) ?? [:] {
-            if let channel = Channel(rawValue: name) { channels[channel] = isOn }
-        }
+        channels = .init(named: try values.decodeIfPresent([String: Bool].self, forKey: .channels) ?? [:])
         types = try values.decodeIfPresent([String: TypeChoice].self, forKey: .types) ?? [:]
         mutes = try values.decodeIfPresent([String: Mute].self, forKey: .mutes) ?? [:]
         quietHours = try values.decodeIfPresent(QuietHours.self, forKey: .quietHours)
@@ -30,18 +28,35 @@ extension PersonalSettings: Codable {
     }
 
     package func encode(to encoder: any Encoder) throws {
-        var values = encoder.container(keyedBy: CodingKeys.self)
-        if !isOn { try values.encode(false, forKey: .isOn) }
-        if !channels.isEmpty {
-            let names = Dictionary(channels.map { ($0.key.rawValue, $0.value) }) { first, _ in first }
-            try values.encode(names, forKey: .channels)
+        try json { .int($0.milliseconds) }.encode(to: encoder)
+    }
+
+    /// The user's choices as JSON; defaults are left out.
+    ///
+    /// - Parameter time: the JSON of a time, which the stored text and the HTTP API write differently.
+    package func json(_ time: (Timestamp) -> JSONValue) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        if !isOn { members["enabled"] = false }
+        if !channels.isEmpty { members["channels"] = channels.json }
+        if !types.isEmpty { members["types"] = .object(types.mapValues(\.json)) }
+        if !mutes.isEmpty {
+            members["mutes"] = .object(
+                mutes.mapValues { mute in
+                    var members: [String: JSONValue] = ["muted": .bool(mute.isMuted)]
+                    members["until"] = mute.until.map(time)
+                    return .object(members)
+                })
         }
-        if !types.isEmpty { try values.encode(types, forKey: .types) }
-        if !mutes.isEmpty { try values.encode(mutes, forKey: .mutes) }
-        try values.encodeIfPresent(quietHours, forKey: .quietHours)
-        try values.encodeIfPresent(zone, forKey: .zone)
-        try values.encodeIfPresent(language, forKey: .language)
-        try values.encodeIfPresent(digestTime, forKey: .digestTime)
+        members["quiet_hours"] = quietHours.map { hours in
+            [
+                "days": .array(Weekday.allCases.filter(hours.days.contains).map { .string($0.rawValue) }),
+                "start": .string(hours.start.description), "end": .string(hours.end.description),
+            ]
+        }
+        members["digest_time"] = digestTime.map { .string($0.description) }
+        members["zone"] = zone.map { .string($0.name) }
+        members["language"] = language.map { .string($0.tag) }
+        return .object(members)
     }
 }
 
@@ -78,26 +93,6 @@ extension PersonalSettings {
     }
 
     private static func decoded(_ value: JSONValue) throws(WireError) -> PersonalSettings {
-        try WireCoding.decodeStored(
-            PersonalSettings.self, from: String(decoding: try WireCoding.encode(value), as: UTF8.self))
-    }
-}
-
-extension PersonalSettings.Mute: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case isMuted = "muted"
-        case until
-    }
-
-    package init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: CodingKeys.self)
-        isMuted = try values.decode(Bool.self, forKey: .isMuted)
-        until = try values.decodeIfPresent(Timestamp.self, forKey: .until)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var values = encoder.container(keyedBy: CodingKeys.self)
-        try values.encode(isMuted, forKey: .isMuted)
-        try values.encodeIfPresent(until, forKey: .until)
+        try WireCoding.decodeStored(PersonalSettings.self, from: try WireCoding.text(value))
     }
 }

@@ -52,17 +52,13 @@ extension TypeChoice {
             throw .invalid(
                 path: path, problem: "expected true or false, or an object of \(names.joined(separator: ", "))")
         }
-        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: names)
-        var words: [PersonalSettings.Channel: Bool] = [:]
-        for channel in PersonalSettings.Channel.allCases { words[channel] = try members.flag(channel.rawValue) }
-        self = .each(words)
+        self = .each(try .init(value, at: path))
     }
 
     package var json: JSONValue {
         switch self {
         case .all(let isOn): .bool(isOn)
-        case .each(let words):
-            .object(Dictionary(words.map { ($0.key.rawValue, .bool($0.value)) }) { first, _ in first })
+        case .each(let words): words.json
         }
     }
 
@@ -70,27 +66,29 @@ extension TypeChoice {
     package var isEmpty: Bool { self == .each([:]) }
 }
 
-extension TypeChoice: Codable {
+extension TypeChoice: Decodable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let isOn = try? container.decode(Bool.self) {
             self = .all(isOn)
             return
         }
-        var words: [PersonalSettings.Channel: Bool] = [:]
-        // Ignores channels of a later version.
-        for (name, isOn) in try container.decode([String: Bool].self) {
-            if let channel = PersonalSettings.Channel(rawValue: name) { words[channel] = isOn }
-        }
-        self = .each(words)
+        self = .each(.init(named: try container.decode([String: Bool].self)))
+    }
+}
+
+extension [PersonalSettings.Channel: Bool] {
+    /// Ignores channels of a later version.
+    init(named choices: [String: Bool]) {
+        self.init(uniqueKeysWithValues: choices.compactMap { name, isOn in Key(rawValue: name).map { ($0, isOn) } })
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .all(let isOn): try container.encode(isOn)
-        case .each(let words):
-            try container.encode(Dictionary(words.map { ($0.key.rawValue, $0.value) }) { first, _ in first })
-        }
+    package init(_ value: JSONValue, at path: String) throws(WireError) {
+        let members = try JSONObjectReader(
+            value, at: path, prefix: "\(path).", known: PersonalSettings.Channel.allCases.map(\.rawValue))
+        self.init()
+        for channel in PersonalSettings.Channel.allCases { self[channel] = try members.flag(channel.rawValue) }
     }
+
+    var json: JSONValue { .object(.init(uniqueKeysWithValues: map { ($0.key.rawValue, .bool($0.value)) })) }
 }

@@ -26,11 +26,6 @@ struct FieldUseCollector {
     let known: Set<String>
     private(set) var uses: [FieldUse] = []
 
-    init(root: String, known: Set<String>) {
-        self.root = root
-        self.known = known
-    }
-
     mutating func add(_ path: String, at place: String, isRequired: Bool = true, _ schema: JSONValue? = nil) {
         guard path != "." else { return }
         let use = FieldUse(path: path, place: "\(root).\(place)", isRequired: isRequired, schema: schema)

@@ -79,10 +79,8 @@ extension UInt8 {
     fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 }
 
-extension Language: Codable {
+extension Language: Decodable {
     package init(from decoder: any Decoder) throws {
         self = try decoder.decodeText("a language tag of BCP 47 such as de or pt-BR") { Language($0) }
     }
-
-    package func encode(to encoder: any Encoder) throws { try encoder.encodeText(tag) }
 }

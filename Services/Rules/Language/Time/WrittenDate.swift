@@ -23,7 +23,6 @@ package enum WrittenDate: Hashable, Sendable {
         self.init(text)
     }
 
-    /// Returns the timestamp of the date or time.
     func moment(in zone: Zone, at time: LocalTime) -> Timestamp {
         switch self {
         case .moment(let moment): moment

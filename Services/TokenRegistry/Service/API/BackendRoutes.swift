@@ -29,19 +29,15 @@ struct BackendRoutes: Sendable {
 
     private func answer(
         _ request: Request, _ context: BasicRequestContext,
-        carryOut: (RegistrationBody, AppUser, InstallationID?) async throws -> JSONValue
+        carryOut: @escaping (RegistrationBody, AppUser, InstallationID?) async throws -> JSONValue
     ) async -> Response {
-        await .answering(context) {
-            let caller = try await keys.caller(request.bearerToken, to: .registerDevices)
-            let query = QueryParameters(request)
+        await keys.answer(request, context, .registerDevices) { query in
             let owner = AppUser(app: try query.app(), user: try query.user())
-            try keys.authorize(caller, to: .registerDevices, of: owner.app)
-            if let apps, !apps.contains(owner.app) {
-                throw APIError(
-                    status: .notFound, message: "the query parameter app names no configured app; see the apps file")
+            func answer() async throws -> JSONValue {
+                if let apps, !apps.contains(owner.app) { throw APIError.unknownApp }
+                return try await carryOut(try await request.registration(), owner, try request.installation())
             }
-            let body = try await request.registration()
-            return .json(.ok, try await carryOut(body, owner, try request.installation()))
+            return (owner.app, answer)
         }
     }
 }

@@ -70,13 +70,7 @@ struct InstallationRoutes: Sendable {
     }
 
     private func read(_ request: Request) async throws(APIError) -> InstallationBody {
-        let bytes = try await request.json(upTo: InstallationBody.maximumSize)
-        let body: InstallationBody
-        do {
-            body = try InstallationBody(bytes)
-        } catch {
-            throw APIError(status: .badRequest, message: error.description)
-        }
+        let body = try await request.read(atMost: InstallationBody.maximumSize, InstallationBody.init)
         if let contradiction = body.contradiction {
             throw APIError(status: .unprocessableContent, message: contradiction.description)
         }

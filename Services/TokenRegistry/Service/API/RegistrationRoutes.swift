@@ -58,12 +58,7 @@ extension Request {
     }
 
     func registration() async throws(APIError) -> RegistrationBody {
-        let bytes = try await json(upTo: RegistrationBody.maximumSize)
-        do {
-            return try RegistrationBody(bytes)
-        } catch {
-            throw APIError(status: .badRequest, message: error.description)
-        }
+        try await read(atMost: RegistrationBody.maximumSize, RegistrationBody.init)
     }
 }
 

@@ -43,9 +43,9 @@ package struct InstallationBody: Hashable, Sendable {
                 path: "registrations",
                 problem: "expected an array of 1–\(Self.maximumRegistrations); DELETE ends an installation")
         }
-        var registrations: [Entry] = []
-        for (n, entry) in entries.enumerated() { registrations.append(try Entry(entry, at: "registrations[\(n)]")) }
-        self.registrations = registrations
+        registrations = try entries.enumerated().map { (n, entry) throws(WireError) in
+            try Entry(entry, at: "registrations[\(n)]")
+        }
     }
 
     /// The first repeated token, or repeated kind and scope.

@@ -23,16 +23,9 @@ package struct RegistrationBody: Hashable, Sendable {
             throw .invalid(path: "token", problem: Self.expectedFormat(of: provider))
         }
         self.token = token
-        topic = try Self.topic(members["type"])
-    }
-
-    private static func topic(_ value: JSONValue?) throws(WireError) -> GroupName? {
-        guard let value else { return nil }
-        guard let topic = value.string.flatMap({ GroupName(rawValue: $0) }) else {
-            throw .invalid(
-                path: "type", problem: "expected the name of a topic, 1–128 visible ASCII characters, or no type")
-        }
-        return topic
+        topic = try members.optional(
+            "type", "expected the name of a topic, 1–128 visible ASCII characters, or no type"
+        ) { value in value.string.flatMap(GroupName.init(rawValue:)) }
     }
 
     private static func provider(platform: String) throws(WireError) -> Provider {
@@ -51,7 +44,7 @@ package struct RegistrationBody: Hashable, Sendable {
     }
 
     /// The expected token format, for error messages.
-    static func expectedFormat(of provider: Provider) -> String {
+    package static func expectedFormat(of provider: Provider) -> String {
         switch provider {
         case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
         case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"

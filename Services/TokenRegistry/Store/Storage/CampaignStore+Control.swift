@@ -71,9 +71,7 @@ extension CampaignStore {
             ) AS g ON true
             ORDER BY c.created_at DESC, c.id
             """)
-        var summaries: [CampaignSummary] = []
-        for row in rows { summaries.append(try CampaignSummary(row)) }
-        return summaries
+        return try rows.map(CampaignSummary.init)
     }
 
     /// Changes the state of an unfinished campaign; repeating it has no effect. Queued pushes are still sent. The

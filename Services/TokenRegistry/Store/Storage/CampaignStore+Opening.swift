@@ -39,21 +39,18 @@ extension CampaignStore {
                 guard try await collect(audience, in: transaction) else { return [] }
                 try await begin(audience, in: notification.app, transaction)
             }
-            var cursors: [CampaignCursor] = []
             let rows = try await transaction.query(
                 """
                 UPDATE registry.campaign_range SET copies = copies + 1
                 WHERE campaign = \(audience.campaign) AND step = 0 AND NOT done
                 RETURNING number, lower, copies
                 """)
-            for row in rows {
-                cursors.append(
-                    CampaignCursor(
-                        trace, app: notification.app, campaign: audience.campaign,
-                        range: try row.decode(Int.self, at: 0), from: try row.decode(String.self, at: 1),
-                        copy: try row.decode(Int64.self, at: 2)))
-            }
-            return cursors.sorted { $0.range < $1.range }
+            return try rows.map { row in
+                CampaignCursor(
+                    trace, app: notification.app, campaign: audience.campaign,
+                    range: try row.decode(Int.self, at: 0), from: try row.decode(String.self, at: 1),
+                    copy: try row.decode(Int64.self, at: 2))
+            }.sorted { $0.range < $1.range }
         }
     }
 

@@ -44,8 +44,7 @@ extension CampaignStore {
     private func members(
         _ query: SQL, of campaign: Campaign, limit: Int
     ) async throws(PostgresError) -> CampaignPage {
-        var users: [UserID] = []
-        for row in try await database.query(query) { users.append(try row.decode(UserID.self, at: 0)) }
+        let users = try await database.query(query).column(UserID.self)
         var devices: [UserID: [Registration]] = [:]
         if !users.isEmpty {
             for row in try await database.query(AudienceQueries.devices(of: users, of: campaign)) {

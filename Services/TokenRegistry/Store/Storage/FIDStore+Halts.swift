@@ -21,14 +21,11 @@ extension FIDStore {
             SELECT app, app_version, halted_at, until, suspected FROM registry.fid_halt
             WHERE until > statement_timestamp() ORDER BY halted_at DESC, app, app_version
             """)
-        var halts: [HaltSummary] = []
-        for row in rows {
-            halts.append(
-                HaltSummary(
-                    app: try row.decode(at: 0), version: try row.decode(at: 1), haltedAt: try row.decode(at: 2),
-                    until: try row.decode(at: 3), suspected: Int(try row.decode(Int64.self, at: 4))))
+        return try rows.map { row throws(PostgresError) in
+            HaltSummary(
+                app: try row.decode(at: 0), version: try row.decode(at: 1), haltedAt: try row.decode(at: 2),
+                until: try row.decode(at: 3), suspected: Int(try row.decode(Int64.self, at: 4)))
         }
-        return halts
     }
 
     /// Ends a halt now. Returns whether it existed.

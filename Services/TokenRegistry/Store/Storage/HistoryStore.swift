@@ -93,19 +93,12 @@ package struct HistoryStore: Sendable {
     }
 
     private func expire(before moment: Date) async throws(PostgresError) -> [UUID] {
-        var expired: [UUID] = []
-        for row in try await database.query(Self.expiry(before: moment)) {
-            expired.append(try row.decode(UUID.self, at: 0))
-        }
-        return expired
+        try await database.query(Self.expiry(before: moment)).column(UUID.self)
     }
 
     /// Deletes campaigns in one statement, or one by one after a failure.
     private func forgetCampaigns(before moment: Date) async throws -> Int {
-        var finished: [UUID] = []
-        for row in try await database.query(Self.finished(before: moment, limit: step)) {
-            finished.append(try row.decode(UUID.self, at: 0))
-        }
+        let finished = try await database.query(Self.finished(before: moment, limit: step)).column(UUID.self)
         guard !finished.isEmpty else { return 0 }
         do { return try await forget(finished) } catch let error as PostgresError where error.mayConcernOneRow {}
         var count = 0

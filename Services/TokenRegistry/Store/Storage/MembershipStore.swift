@@ -66,11 +66,7 @@ package struct MembershipStore: Sendable {
 
     /// Reads the topics that a user subscribes to, sorted.
     package func topics(of user: AppUser) async throws(PostgresError) -> [GroupName] {
-        var topics: [GroupName] = []
-        for row in try await database.query(Self.list(of: user)) {
-            topics.append(try row.decode(GroupName.self, at: 0))
-        }
-        return topics
+        try await database.query(Self.list(of: user)).column(GroupName.self)
     }
 
     static func list(of user: AppUser) -> SQL {

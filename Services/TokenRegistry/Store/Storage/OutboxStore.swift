@@ -96,14 +96,11 @@ package struct OutboxStore: Sendable {
             WHERE dead_at IS NULL AND NOT (\(Self.isKnown)) AND at < clock_timestamp() - \(Self.patience)
             RETURNING id, app
             """)
-        var dead: [DeadRow] = []
-        for row in rows {
-            dead.append(
-                DeadRow(
-                    number: try row.decode(Int64.self, at: 0), app: try row.decode(String.self, at: 1),
-                    reason: ReasonCode.rowKindUnknown, detail: "no newer process published it within \(Self.patience)"))
+        return try rows.map { row throws(PostgresError) in
+            DeadRow(
+                number: try row.decode(Int64.self, at: 0), app: try row.decode(String.self, at: 1),
+                reason: ReasonCode.rowKindUnknown, detail: "no newer process published it within \(Self.patience)")
         }
-        return dead
     }
 
     /// The age of the oldest waiting event; `nil` if none waits.

@@ -21,7 +21,6 @@ extension Registration {
         CASE WHEN r.kind = 'fid' THEN r.app_version END,
         r.suspected_at IS NOT NULL AND r.suspected_at > statement_timestamp() - \(FIDCohortRule.window)::interval
         """
-    /// The number of ``columnsWithoutOwner``.
     static let columnsWithoutOwnerCount = 12
 
     /// Decodes a row of a known user and decrypts its token.

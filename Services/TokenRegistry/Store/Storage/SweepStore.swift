@@ -75,10 +75,8 @@ package struct SweepStore: Sendable {
         after start: UUID, until end: UUID, now: Timestamp, in transaction: PostgresTransaction
     ) async throws -> Int {
         let before = (now - terms.ended).date
-        var devices: [UUID] = []
-        for row in try await transaction.query(Self.ended(after: start, until: end, before: before)) {
-            devices.append(try row.decode(UUID.self, at: 0))
-        }
+        let devices = try await transaction.query(Self.ended(after: start, until: end, before: before))
+            .column(UUID.self)
         guard !devices.isEmpty else { return 0 }
         return try await transaction.query("SELECT registry.forget_ended(\(devices)::uuid[])").single(Int.self)
     }

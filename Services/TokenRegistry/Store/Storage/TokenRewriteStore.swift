@@ -180,6 +180,6 @@ private struct Walk {
 
     private static func text(_ numbers: [String: Int]) throws -> String {
         let members = JSONValue.object(numbers.mapValues { .int(Int64($0)) })
-        return String(decoding: try WireCoding.encode(members), as: UTF8.self)
+        return try WireCoding.text(members)
     }
 }
