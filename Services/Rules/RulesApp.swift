@@ -67,7 +67,7 @@ struct RulesApp {
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(
                 currentRules: currentRules, store: DecisionStore(pool: pool, logger: logger),
-                bulkThrottle: bulkThrottle, now: now))
+                bulkThrottle: bulkThrottle, now: now, logger: logger))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: pool), now: now))

@@ -24,7 +24,7 @@ package enum DeadRows {
         logger.warning(
             "Row cannot be processed and was marked as dead; see `pushctl dead-rows list`",
             metadata: [
-                "table": "\(table)", LogKey.app: "\(app ?? "unknown")", "key": "\(key)", LogKey.reason: "\(reason)",
+                LogKey.table: "\(table)", LogKey.app: "\(app ?? "-")", LogKey.row: "\(key)", LogKey.reason: "\(reason)",
                 LogKey.error: "\(detail)",
             ])
     }

@@ -100,10 +100,10 @@ import TestSupport
         let handler = PushStageHandler(provider: .apns, routes: routes, clock: time.clock, logger: log.logger)
         let push = Push.sample(Content(title: "Title", body: "Body", data: ["k": "Value"]), targets: targets(2))
         _ = try await handle(push, by: handler)
-        let line = try #require(log.lines.first)
-        #expect(line.metadata["app"] == "demo")
-        #expect(line.metadata["has_title"] == "true")
-        #expect(line.metadata["targets"] == "2")
+        let metadata = try #require(log.lines.first { $0.level == .info }).metadata
+        #expect(metadata["app"] == "demo" && metadata["has_title"] == "true" && metadata["targets"] == "2")
+        #expect(log.lines.count { $0.level == .debug && $0.metadata["notification"] != nil } == 2)
+        #expect(log.lines.allSatisfy { $0.metadata["correlation"] == "\(push.trace.correlation)" })
         for secret in ["Title", "Body", "Value", push.targets[0].token.secret] {
             #expect(!"\(log.lines)".contains(secret))
         }

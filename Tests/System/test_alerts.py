@@ -4,16 +4,21 @@
 alerts that cannot be caused here. The rules are those of deploy/monitoring with shorter waits (`monitoring.hasty`).
 """
 
+import contextlib
+import datetime
+import json
 import pathlib
 import re
 import subprocess
+import threading
 import time
 import uuid
 
 import yaml
 
 import monitoring
-from local_stack import eventually, sql
+from chaos_census import await_one
+from local_stack import cloud_event, eventually, sql
 from test_monitoring import APP, fires, prometheus, tell  # noqa: F401
 from test_token_deactivation import requests_of, script
 import test_token_spike as spike
@@ -76,6 +81,104 @@ def test_a_stopped_database_fires_alerts_about_dependencies_requests_and_old_mes
         stack.service("ready", "database")
     eventually(lambda: len(requests_of(stack, token)) == 1, 60, "the push")
     ends(prometheus, *alerts)
+
+
+@contextlib.contextmanager
+def session(stack, statements: str):
+    """A database session that runs statements during the block, and ends with it."""
+    name = f"alerts-{uuid.uuid4()}"
+    process = subprocess.Popen(
+        ["psql", "-XAtq", f"{stack.env['DATABASE_URL']}?application_name={name}", "-v", "ON_ERROR_STOP=1", "-c", statements],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+        assert process.poll() is None, "the session ended before the block"
+    finally:
+        sql(stack, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
+        process.wait(30)
+
+
+def test_a_locked_table_fires_the_alert_about_the_connections_of_a_service(stack, prometheus):
+    alert, stop = "HeliographDatabasePoolExhausted", threading.Event()
+    headers = {"Authorization": f"Bearer {stack.bearer(APP, f'al-{uuid.uuid4()}')}"}
+
+    def ask() -> None:
+        while not stop.is_set():
+            stack.http("GET", f"{stack.env['RULES_URL']}/v1/inbox", headers=headers)
+
+    threads = [threading.Thread(target=ask) for _ in range(40)]
+    with session(stack, "BEGIN; LOCK TABLE rules.inbox IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(600)"):
+        eventually(lambda: sql(stack, "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'rules.inbox'::regclass "
+                                      "AND mode = 'AccessExclusiveLock'") == "1", 30, "the lock")
+        try:
+            for thread in threads:
+                thread.start()
+                # One after another, so that their time-outs do not end together.
+                stop.wait(0.05)
+            eventually(lambda: fires(prometheus, alert, service="rules"), 120, "the alert about connections")
+        finally:
+            stop.set()
+    for thread in threads:
+        thread.join(60)
+    ends(prometheus, alert)
+
+
+def test_a_lost_message_fires_the_alert_about_a_gap_in_the_census_until_it_is_found(stack, phones, prometheus):
+    (user, token), queue = phone(stack, phones), f"token-registry.notifications.interactive.app.{APP}"
+    stack.service("stop", "token-registry")
+    try:
+        tell(stack, user)
+        await_one(stack, queue)
+        with stack.channel() as channel:
+            method, properties, body = channel.basic_get(queue, auto_ack=True)
+    finally:
+        stack.service("start", "token-registry")
+    gap = {"app": APP, "state": "missing-registry"}
+    eventually(lambda: fires(prometheus, "HeliographCensusGap", **gap), 120, "the alert about the gap")
+    with stack.channel() as channel:
+        channel.basic_publish(method.exchange, method.routing_key, body, properties, mandatory=True)
+    eventually(lambda: len(requests_of(stack, token)) == 1, 60, "the push")
+    ends(prometheus, "HeliographCensusGap", within=180)
+
+
+def test_a_census_that_does_not_count_fires_its_alert(stack, prometheus):
+    # The row that a process leaves which took the lease, counted 20 minutes ago, and has been stuck since.
+    lease = "UPDATE rules.census_lease SET process = gen_random_uuid(), renewed_at = {}, counted_at = {}"
+    eventually(lambda: sql(stack, "SELECT count(*) FROM rules.census_lease WHERE counted_at IS NOT NULL") == "1", 60,
+               "the first count of the census")
+    sql(stack, lease.format("clock_timestamp() + interval '1 hour'", "clock_timestamp() - interval '20 minutes'"))
+    try:
+        eventually(lambda: fires(prometheus, "HeliographCensusOld"), 60, "the alert about the census")
+    finally:
+        sql(stack, lease.format("'-infinity'", "counted_at"))
+    ends(prometheus, "HeliographCensusOld")
+
+
+def test_notifications_that_are_released_late_fire_their_alert(stack, prometheus):
+    app, user, count = "monolite-hr", f"al-{uuid.uuid4()}", 80
+    now = datetime.datetime.now(datetime.timezone.utc)
+    quiet = {name: (now + datetime.timedelta(hours=hours)).strftime("%H:%M") for name, hours in (("start", -2), ("end", 4))}
+    sql(stack, "INSERT INTO rules.person (app, user_id, settings) "
+               f"VALUES ('{app}', '{user}', '{json.dumps({'zone': 'UTC', 'quiet_hours': quiet})}')")
+    for _ in range(count):
+        event = str(uuid.uuid4())
+        data = {"request": {"id": event, "kind": "k", "from": "2026-07-01", "until": "2026-07-02"}, "worker": {"id": user}}
+        stack.publish(f"{app}.request.approved", cloud_event("request.approved", data, event),
+                      content_type="application/cloudevents+json")
+    held = f"SELECT count(*) FROM rules.held WHERE user_id = '{user}' AND leaving IS NULL"
+    eventually(lambda: sql(stack, held) == str(count), 60, "the held notifications")
+    # Each of them was due three minutes before its turn. It is held again, because the quiet hours go on.
+    late = f"""DO $$ BEGIN FOR turn IN 1..6000 LOOP
+        UPDATE rules.held SET due_at = clock_timestamp() - interval '3 minutes' WHERE notification = (
+            SELECT notification FROM rules.held WHERE user_id = '{user}' AND leaving IS NULL AND due_at > clock_timestamp()
+            ORDER BY quiet_holds LIMIT 1);
+        COMMIT; PERFORM pg_sleep(0.2); END LOOP; END $$"""
+    try:
+        with session(stack, late):
+            eventually(lambda: fires(prometheus, "HeliographDueLate", work="held"), 60, "the alert about late releases")
+    finally:
+        sql(stack, f"DELETE FROM rules.held WHERE user_id = '{user}'")
+    ends(prometheus, "HeliographDueLate")
 
 
 def test_a_memory_alarm_of_the_broker_fires_its_alert(stack, prometheus):

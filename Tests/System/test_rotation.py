@@ -1,7 +1,6 @@
-"""Keys are replaced while events arrive: no process restarts, and each event is pushed once.
+"""Secrets are replaced while events arrive: no process restarts, and each event is pushed once.
 
-The keys of providers are replaced in `test_sender_restarts.py`, passwords in `RotationTests`. deploy/operations/hardening.md
-describes the rotations.
+The keys of providers are replaced in `test_sender_restarts.py`. deploy/operations/hardening.md describes the rotations.
 """
 
 import base64
@@ -9,15 +8,19 @@ import contextlib
 import os
 import pathlib
 import re
+import subprocess
 import threading
 import uuid
 
+import pika
+import pytest
 from local_stack import eventually, sql
 from test_monitoring import APP, TYPE
 from test_token_deactivation import requests_of
 from upstream import chat_event
 
-STAGES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api")
+STAGES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender")
+WITH_DATABASE = ("rules", "token-registry", "feedback", "events-api")
 
 
 def replace(path: pathlib.Path, text: str) -> None:
@@ -64,6 +67,74 @@ def without_loss(stack, phones):
     eventually(lambda: len(requests_of(stack, token)) >= len(sent), 60, "all pushes")
     assert len(requests_of(stack, token)) == len(sent)
     assert {service: stack.service("pid", service) for service in STAGES} == pids
+
+
+def rabbitmqctl(stack, *arguments: str) -> str:
+    """Runs rabbitmqctl, which starts a virtual machine: on a busy machine that takes many seconds."""
+    return subprocess.run(
+        [stack.state / "rabbitmqctl", "-q", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=True, timeout=300).stdout
+
+
+def new_password(stack, kind: str, service: str) -> tuple[str, pathlib.Path, str]:
+    """Creates a new password of a service. Returns it, the file with the service's URL, and that URL with it."""
+    secrets, scheme = stack.state / "secrets", {"broker": "amqp", "database": "database"}[kind]
+    file, password = secrets / f"{kind}-{service}", uuid.uuid4().hex
+    url = secrets / f"{scheme}-url-{service}"
+    changed = url.read_text().replace(file.read_text().strip(), password)
+    assert password in changed
+    replace(file, password)
+    return password, url, changed
+
+
+def test_passwords_of_the_broker_change_under_traffic(stack, phones):
+    """The four steps of deploy/rabbitmq/README.md."""
+    former = {service: (stack.state / "secrets" / f"amqp-url-{service}").read_text().strip() for service in STAGES}
+    with without_loss(stack, phones):
+        # 1. New passwords, and the definitions with them.
+        urls = {service: new_password(stack, "broker", service)[1:] for service in STAGES}
+        code, definitions = stack.pushctl(
+            "topology", "definitions", "--apps", stack.env["HELIOGRAPH_APPS"], "--passwords", str(stack.state / "secrets"))
+        assert code == 0, definitions
+        # 2. The broker imports the definitions, and reads the same file at its next start.
+        file = stack.state / "rabbitmq-definitions.json"
+        replace(file, definitions)
+        rabbitmqctl(stack, "import_definitions", str(file))
+        for service, (url, text) in urls.items():
+            # 3. The new URL.
+            replace(url, text)
+            # 4. The end of the old connections.
+            rabbitmqctl(stack, "close_all_user_connections", service, "new password")
+        eventually(lambda: set(rabbitmqctl(stack, "list_connections", "user").split()) >= set(STAGES), 120,
+                   "a connection of each service")
+    for service, url in former.items():
+        with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+            pika.BlockingConnection(pika.URLParameters(url))
+    for service in STAGES:
+        stack.service("ready", service)
+
+
+def test_passwords_of_the_database_change_under_traffic(stack, phones):
+    """The three steps of deploy/operations/postgres.md."""
+    former = {service: (stack.state / "secrets" / f"database-url-{service}").read_text().strip()
+              for service in WITH_DATABASE}
+    of_old = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{}'"
+    with without_loss(stack, phones):
+        for service in WITH_DATABASE:
+            password, url, text = new_password(stack, "database", service)
+            # 1. The new password. psql's \password sends the same statement with a hash.
+            sql(stack, f"ALTER ROLE \"{service}\" PASSWORD '{password}'")
+            # 2. The new URL.
+            replace(url, text)
+            # 3. The end of the old connections.
+            assert sql(stack, of_old.format(service)), f"{service} had no connection"
+        names = "SELECT DISTINCT usename FROM pg_stat_activity"
+        eventually(lambda: set(sql(stack, names).split()) >= set(WITH_DATABASE), 120, "a connection of each service")
+    for service, url in former.items():
+        done = subprocess.run(["psql", "-XAtqw", url, "-c", "SELECT 1"], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0 and "password authentication failed" in done.stderr, service
+    for service in WITH_DATABASE:
+        stack.service("ready", service)
 
 
 def test_the_encryption_key_of_stored_tokens_changes_under_traffic(stack, phones):

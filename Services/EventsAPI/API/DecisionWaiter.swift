@@ -84,7 +84,10 @@ final class DecisionWaiter: Sendable {
         if last == nil, let problem {
             logger.warning(
                 "The decisions about an event could not be read; its publisher gets the answer without them",
-                metadata: [LogKey.error: "\(problem)"])
+                metadata: [
+                    LogKey.correlation: "\(events.first?.id ?? "-")", LogKey.count: "\(events.count)",
+                    LogKey.error: "\(problem)",
+                ])
         }
         return last
     }

@@ -59,12 +59,16 @@ final class EventPublisher: Sendable {
             let chunk = events[results.count...].prefix(Self.chunk)
             var messages = chunk.map(message)
             let spans = tracing.map { traced(&messages, of: chunk, by: $0) } ?? []
-            let answers = await confirmations(of: messages, until: end)
+            let answers = await confirmations(of: messages, from: chunk.first?.event, until: end)
             for (index, span) in spans.enumerated() { Self.end(span, answers?[index]) }
             guard let confirmations = answers else { break }
-            for confirmation in confirmations {
+            for (incoming, confirmation) in zip(chunk, confirmations) {
                 results.append(Self.refusal(confirmation))
-                if let problem = Self.problem(confirmation) { note(problem, "\(confirmation)") }
+                if let problem = Self.problem(confirmation) {
+                    note(problem, "\(confirmation)", incoming.event)
+                } else {
+                    logger.debug("Event accepted", metadata: incoming.event.logMetadata)
+                }
             }
         }
         return results + Array(repeating: .unconfirmed, count: events.count - results.count)
@@ -91,8 +95,9 @@ final class EventPublisher: Sendable {
         span.end()
     }
 
+    /// - Parameter event: that of the first message.
     private func confirmations(
-        of messages: [AMQPMessage], until end: ContinuousClock.Instant
+        of messages: [AMQPMessage], from event: DomainEvent?, until end: ContinuousClock.Instant
     ) async -> [AMQPConfirmation]? {
         let send = send
         return await withTaskGroup(of: Result<[AMQPConfirmation], AMQPError>?.self) { group in
@@ -108,15 +113,16 @@ final class EventPublisher: Sendable {
             group.cancelAll()
             switch first {
             case .success(let confirmations): return confirmations
-            case .failure(let error): note(.failed, "\(error)")
-            case nil: note(.late, "no confirm within \(deadline)")
+            case .failure(let error): note(.failed, "\(error)", event)
+            case nil: note(.late, "no confirm within \(deadline)", event)
             }
             return nil
         }
     }
 
-    /// Logs a problem, at most once in ``quietTime``. Publishers can cause it in any number.
-    private func note(_ problem: Problem, _ detail: String) {
+    /// Logs a problem with the first event that has it, at most once in ``quietTime``. Publishers can cause it in any
+    /// number.
+    private func note(_ problem: Problem, _ detail: String, _ event: DomainEvent?) {
         let now = ContinuousClock.now
         let isDue = logged.withLock { logged in
             if let last = logged[problem], now - last < Self.quietTime { return false }
@@ -126,7 +132,9 @@ final class EventPublisher: Sendable {
         guard isDue else { return }
         logger.warning(
             "Events are not accepted, publishers get an error; further ones with this reason are only counted for a minute",
-            metadata: [LogKey.reason: "\(problem.rawValue)", LogKey.error: "\(detail)"])
+            metadata: (event?.logMetadata ?? [:]).merging([
+                LogKey.reason: "\(problem.rawValue)", LogKey.error: "\(detail)",
+            ]) { $1 })
     }
 
     private static func problem(_ confirmation: AMQPConfirmation) -> Problem? {

@@ -1,9 +1,11 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Metrics
 import PushProtocol
 import RuleEngine
 import RuleLanguage
+import ServiceKit
 
 /// Turns domain events into notifications.
 ///
@@ -16,15 +18,17 @@ struct EventHandler: StageHandler {
     private let bulkThrottle: BulkThrottle
     /// The clock for expiry, caps and quiet hours, which all processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
+    private let logger: Logger
 
     init(
         currentRules: CurrentRules, store: DecisionStore, bulkThrottle: BulkThrottle = BulkThrottle(),
-        now: @escaping @Sendable () async throws -> Timestamp
+        now: @escaping @Sendable () async throws -> Timestamp, logger: Logger = .rules
     ) {
         self.currentRules = currentRules
         self.store = store
         self.bulkThrottle = bulkThrottle
         self.now = now
+        self.logger = logger
     }
 
     func decode(_ inbound: Inbound) throws(WireError) -> DomainEvent {
@@ -83,6 +87,7 @@ struct EventHandler: StageHandler {
                     return Verdict(.discard(.duplicate))
                 }
                 batch[index].span?.describe(answers, drafts)
+                log(answers, of: batch[index])
                 return draft.verdict(answers, drafts, unread: batchDecisions.unread)
             }
         }
@@ -109,6 +114,18 @@ struct EventHandler: StageHandler {
             } catch {
                 return .settle(.deadLetter(.tooLarge(error)))
             }
+        }
+    }
+
+    /// Logs each decision, at `debug`. The decision log has them at any level, with their reasons.
+    private func log(_ answers: [UUID: RuleDecision.Answer], of delivery: Delivery<DomainEvent>) {
+        guard logger.logLevel <= .debug else { return }
+        for (notification, answer) in answers {
+            logger.debug(
+                "Notification decided: \(answer.word)",
+                metadata: delivery.logMetadata.merging([
+                    LogKey.notification: "\(Hexadecimal.text(of: notification))"
+                ]) { $1 })
         }
     }
 

@@ -65,7 +65,8 @@ struct DeadRow: Hashable, Sendable {
         logger.warning(
             "A row cannot be processed and is skipped; see pushctl dead-rows list",
             metadata: [
-                "table": "rules.\(table.rawValue)", LogKey.app: "\(app ?? "-")", "row": "\(key.joined(separator: "/"))",
+                LogKey.table: "rules.\(table.rawValue)", LogKey.app: "\(app ?? "-")",
+                LogKey.row: "\(key.joined(separator: "/"))",
                 LogKey.reason: "\(reason.rawValue)",
             ])
     }
@@ -112,7 +113,10 @@ extension PostgresPool {
                 areMarked = false
                 logger.error(
                     "Cannot mark a dead row; retrying",
-                    metadata: ["row": "rules.\(row.table.rawValue) \(row.key)", LogKey.error: "\(error)"])
+                    metadata: [
+                        LogKey.table: "rules.\(row.table.rawValue)", LogKey.row: "\(row.key.joined(separator: "/"))",
+                        LogKey.error: "\(error)",
+                    ])
             }
         }
         return areMarked

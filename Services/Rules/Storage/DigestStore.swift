@@ -17,6 +17,8 @@ struct DigestStore: Sendable {
     /// A digest that could not be rendered. Its items are gone.
     struct Failure: Sendable {
         var app: AppID
+        /// The lost items, the oldest first.
+        var items: [Bucket.Item]
         var error: RenderError
     }
 
@@ -66,7 +68,8 @@ struct DigestStore: Sendable {
                 do throws(RenderError) {
                     try buckets[index].close(by: ruleSets, settings, &writes, now: now)
                 } catch {
-                    failures.append(Failure(app: buckets[index].key.person.app, error: error))
+                    let items = buckets[index].bucket.items.sorted { $0.saidAt < $1.saidAt }
+                    failures.append(Failure(app: buckets[index].key.person.app, items: items, error: error))
                 }
             }
             if !writes.isEmpty { try await transaction.execute(writes.sql()) }

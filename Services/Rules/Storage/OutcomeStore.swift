@@ -15,7 +15,8 @@ struct OutcomeStore: Sendable {
     func keep(_ messages: [Outcomes], now: Timestamp) async throws {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
-        let reasons = rows.map(\.outcome.answer.reason)
+        // Postgres text cannot contain NUL.
+        let reasons = rows.map { $0.outcome.answer.reason?.replacing("\0", with: "") }
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 try await transaction.execute(AdvisoryLock.outcomes.shared)
@@ -36,18 +37,6 @@ struct OutcomeStore: Sendable {
                     ON CONFLICT DO NOTHING
                     """)
             }
-        }
-    }
-}
-
-extension Outcome.Answer {
-    /// The reason, without NUL, which Postgres text cannot contain.
-    fileprivate var reason: String? {
-        switch self {
-        case .unregistered(_, let reason), .rejected(let reason, _), .throttled(let reason), .misconfigured(let reason),
-            .skipped(let reason), .unknown(let reason):
-            reason.replacing("\0", with: "")
-        case .accepted, .expired: nil
         }
     }
 }

@@ -146,8 +146,9 @@ actor CensusWorker: Service {
             logger.error(
                 "A notification is missing; pushctl census names the stage",
                 metadata: [
-                    LogKey.app: "\(gap.item.app)", "notification": "\(gap.item.notification)",
-                    "state": "\(gap.state.rawValue)", "event": "\(gap.item.event)",
+                    LogKey.app: "\(gap.item.app)",
+                    LogKey.notification: "\(Hexadecimal.text(of: gap.item.notification))",
+                    "state": "\(gap.state.rawValue)", LogKey.correlation: "\(gap.item.event)",
                 ])
         }
         if known.count > 10_000 { known = [] }

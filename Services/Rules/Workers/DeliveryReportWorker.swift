@@ -30,6 +30,13 @@ struct DeliveryReportWorker: Service {
         ).run { try await report() }
     }
 
+    private func metadata(of report: DeliveryReport, _ reason: String) -> Logger.Metadata {
+        [
+            LogKey.app: "\(report.app)", LogKey.correlation: "\(report.event)",
+            LogKey.notification: "\(Hexadecimal.text(of: report.notification))", LogKey.reason: "\(reason)",
+        ]
+    }
+
     /// Publishes all reports that are due.
     func report() async throws {
         while true {
@@ -58,13 +65,13 @@ struct DeliveryReportWorker: Service {
                 case .returned(let code, let text) where answer.isPermanentRefusal:
                     logger.error(
                         "Broker permanently refuses a delivery report; marking its row as dead",
-                        metadata: [LogKey.reason: "\(code) \(text)"])
+                        metadata: metadata(of: report, "\(code) \(text)"))
                     try await store.markDead(report)
                     continue
                 case .returned(let code, let text):
                     logger.error(
                         "Broker refuses a delivery report; retrying. Apply the topology, or check permissions",
-                        metadata: [LogKey.reason: "\(code) \(text)"])
+                        metadata: metadata(of: report, "\(code) \(text)"))
                     continue
                 }
                 told.append(report)

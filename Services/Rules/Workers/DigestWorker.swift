@@ -1,6 +1,7 @@
 import Logging
 import Metrics
 import PushProtocol
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 
@@ -28,9 +29,15 @@ struct DigestWorker: Service {
         while true {
             let (taken, failures) = try await store.close(by: currentRules.ruleSets, now: try await now())
             for failure in failures {
-                logger.error(
-                    "Cannot render a digest; dropping it. Its rule changed after its items arrived",
-                    metadata: [LogKey.app: "\(failure.app)", LogKey.error: "\(failure.error)"])
+                for item in failure.items {
+                    logger.error(
+                        "Cannot render a digest; dropping its item. Its rule changed after its items arrived",
+                        metadata: [
+                            LogKey.app: "\(failure.app)", LogKey.correlation: "\(item.correlation)",
+                            LogKey.notification: "\(Hexadecimal.text(of: item.notification))",
+                            LogKey.error: "\(failure.error)",
+                        ])
+                }
             }
             if taken > 0 { Counter(label: "heliograph_rules_digests_closed_total").increment(by: taken) }
             guard taken == DigestStore.batch, !Task.isCancelled else { return }

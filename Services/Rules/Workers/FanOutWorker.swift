@@ -70,7 +70,9 @@ struct FanOutWorker: Service {
         if case .deadLetter(let reason) = verdict.disposition {
             logger.error(
                 "Fan-out step exceeds the message limits; its recipients get the inbox item only",
-                metadata: [LogKey.app: "\(step.largeAudience.event.app)", LogKey.reason: "\(reason.detail)"])
+                metadata: step.largeAudience.event.logMetadata.merging([
+                    LogKey.app: "\(step.largeAudience.event.app)", LogKey.reason: "\(reason.detail)",
+                ]) { $1 })
             return .confirmed
         }
         let messages = verdict.outbound.map { $0.message(from: service) }

@@ -19,19 +19,21 @@ extension MessageBus {
     /// - Returns: the result of each message, in order.
     func post(_ messages: [AMQPMessage], kind: String, logger: Logger) async throws -> [PublishResult] {
         guard !messages.isEmpty else { return [] }
-        return try await publish(messages).map { answer in
+        return zip(messages, try await publish(messages)).map { message, answer in
             switch answer {
-            case .confirmed: return .confirmed
+            case .confirmed:
+                logger.debug("\(kind) is published", metadata: message.logMetadata)
+                return .confirmed
             case .nacked: return .retry
             case .returned(let code, let text) where answer.isPermanentRefusal:
                 logger.error(
                     "\(kind) is permanently refused by the broker; marking its row as dead",
-                    metadata: [LogKey.reason: "\(code) \(text)"])
+                    metadata: message.logMetadata.merging([LogKey.reason: "\(code) \(text)"]) { $1 })
                 return .refused
             case .returned(let code, let text):
                 logger.error(
                     "\(kind) reaches no queue; retrying. Apply the topology, or check permissions",
-                    metadata: [LogKey.reason: "\(code) \(text)"])
+                    metadata: message.logMetadata.merging([LogKey.reason: "\(code) \(text)"]) { $1 })
                 return .retry
             }
         }

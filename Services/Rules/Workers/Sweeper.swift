@@ -80,7 +80,7 @@ struct Sweeper: Service {
         logger.warning(
             "Old rows cannot be deleted; retrying in \(Self.pace)",
             metadata: [
-                "table": "rules.\(table)", LogKey.count: "\(count)",
+                LogKey.table: "rules.\(table)", LogKey.count: "\(count)",
                 LogKey.error: "\(error.map { "\($0)" } ?? "-")",
             ])
     }

@@ -122,7 +122,11 @@ struct ConsumerRole: ConnectionRole {
         case .oversized(let method, let properties, let bodySize):
             logger.warning(
                 "Message exceeds the size limit; body dropped",
-                metadata: ["bytes": "\(bodySize)", "limit": "\(AMQPConsumer.maximumBody)"])
+                metadata: [
+                    "bytes": "\(bodySize)", "limit": "\(AMQPConsumer.maximumBody)",
+                    "message_id": "\(properties.messageID ?? "-")",
+                    "correlation": "\(properties.correlationID ?? "-")",
+                ])
             try delivered(method, properties, [], omitted: Int(clamping: bodySize), now)
         case .returned: return
         }

@@ -79,6 +79,8 @@ struct PublisherRole: ConnectionRole {
                 "Broker returned an unknown message; ignored",
                 metadata: [
                     "exchange": "\(returned.exchange)", "text": "\(returned.text)",
+                    "message_id": "\(properties.messageID ?? "-")",
+                    "correlation": "\(properties.correlationID ?? "-")",
                 ])
         }
     }

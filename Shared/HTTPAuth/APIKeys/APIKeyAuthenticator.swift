@@ -101,7 +101,7 @@ package struct APIKeyAuthenticator: Sendable {
         Counter(label: "heliograph_http_keys_refused_total", dimensions: [("reason", refusal.rawValue)]).increment()
         // Any client can cause these, in any number: hence the level debug.
         logger.debug(
-            "API key rejected", metadata: [LogKey.reason: "\(refusal.rawValue)", "key": "\(key ?? "none")"])
+            "API key rejected", metadata: [LogKey.reason: "\(refusal.rawValue)", "key_id": "\(key ?? "none")"])
     }
 }
 

@@ -106,7 +106,7 @@ package final class StreamReader: Service, Sendable {
             }
             guard isAnother || isReattaching, !Task.isCancelled else { return }
             logger.notice(
-                "Stream was redeclared; reading it from its beginning", metadata: ["stream": "\(stream.rawValue)"])
+                "Stream was redeclared; reading it from its beginning", metadata: [LogKey.stream: "\(stream.rawValue)"])
         }
     }
 
@@ -179,13 +179,13 @@ package final class StreamReader: Service, Sendable {
             } else if !stream.accepts(exchange: delivery.exchange, routingKey: delivery.routingKey) {
                 logger.warning(
                     "Stream message with an unexpected routing key; ignored",
-                    metadata: ["stream": "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)"])
+                    metadata: metadata(of: delivery))
             } else if delivery.omittedBytes == 0 {
                 rest.append(delivery.body)
             } else {
                 logger.warning(
                     "Stream message exceeds the size limit; ignored",
-                    metadata: ["stream": "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)"])
+                    metadata: metadata(of: delivery))
             }
         }
         // Before the marks: a mark stands for all earlier messages.
@@ -199,8 +199,14 @@ package final class StreamReader: Service, Sendable {
         let isFirst = state.withLock { state in marks.reduce(false) { state.progress.recordMark($1) || $0 } }
         guard isFirst else { return true }
         wakeAll()
-        logger.info("Stream read to its end; following it", metadata: ["stream": "\(stream.rawValue)"])
+        logger.info("Stream read to its end; following it", metadata: [LogKey.stream: "\(stream.rawValue)"])
         return true
+    }
+
+    private func metadata(of delivery: AMQPDelivery) -> Logger.Metadata {
+        delivery.logMetadata.merging([
+            LogKey.stream: "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)",
+        ]) { $1 }
     }
 
     private func markOnRequest() async {
@@ -224,7 +230,7 @@ package final class StreamReader: Service, Sendable {
             if lastReported != problem, !Task.isCancelled {
                 logger.warning(
                     "Cannot publish a stream mark; apply the topology or check permissions",
-                    metadata: ["stream": "\(stream.rawValue)", LogKey.reason: "\(problem)"])
+                    metadata: [LogKey.stream: "\(stream.rawValue)", LogKey.reason: "\(problem)"])
                 lastReported = problem
             }
             // Interrupted only at the end of the reader.

@@ -44,6 +44,7 @@ struct MessageAcknowledger: Sendable {
         // Noted before the acknowledgement, so that a report never misses a message that is no longer in the queue.
         census?.done(zip(messages, verdicts).lazy.filter(\.1.outbound.isEmpty).map(\.0))
         acknowledge(idle, of: queue)
+        logDone(messages, verdicts) { $0.isEmpty }
         guard !waiting.isEmpty else { return true }
         do {
             let answers = try await bus.publish(publishBatch.messages)
@@ -51,6 +52,7 @@ struct MessageAcknowledger: Sendable {
             if answers.allSatisfy({ $0 == .confirmed }) {
                 census?.done(zip(messages, verdicts).lazy.filter { !$1.outbound.isEmpty }.map(\.0))
                 acknowledge(waiting, of: queue)
+                logDone(messages, verdicts) { !$0.isEmpty }
                 return true
             }
             var open = settlements().filter { $0.messageCount > 0 }
@@ -193,25 +195,25 @@ struct MessageAcknowledger: Sendable {
         if !rejected.isEmpty { bus.reject(rejected.map(\.tag)) }
         metrics.settled(done)
         metrics.settled(rejected)
-        for settlement in done + rejected where !settlement.disposition.isDone { report(settlement) }
+        for settlement in done { report(settlement) }
+        for settlement in rejected { report(settlement) }
         return open
     }
 
     private func report(_ settlement: PendingSettlement) {
-        guard let reason = settlement.disposition.reason else { return }
-        let level: Logger.Level =
-            switch settlement.disposition {
-            case .deadLetter: .warning
-            case .postpone where reason.code == ReasonCode.outboundUnroutable: .error
-            case .retry, .postpone, .done, .discard: .debug
-            }
         logger.log(
-            level: level, "Settled: \(settlement.disposition.label)",
-            metadata: [
-                LogKey.queue: "\(settlement.inbound.queue.name)", LogKey.reason: "\(reason.code)",
-                LogKey.detail: "\(reason.detail)", LogKey.messageID: "\(settlement.inbound.messageID ?? "-")",
-                LogKey.attempt: "\(settlement.inbound.attempt)",
-            ].merging(settlement.inbound.traceMetadata) { $1 })
+            level: settlement.disposition.logLevel, "Settled: \(settlement.disposition.label)",
+            metadata: settlement.logMetadata)
+    }
+
+    /// Logs the messages whose outbound messages fulfil a condition.
+    private func logDone(
+        _ messages: [any ErasedDelivery], _ verdicts: [Verdict], where condition: ([Outbound]) -> Bool
+    ) {
+        guard logger.logLevel <= .debug else { return }
+        for (message, verdict) in zip(messages, verdicts) where condition(verdict.outbound) {
+            logger.debug("Settled: \(verdict.disposition.label)", metadata: message.logMetadata)
+        }
     }
 
     private func report(_ answers: [AMQPConfirmation], to messages: [AMQPMessage]) {
@@ -221,7 +223,7 @@ struct MessageAcknowledger: Sendable {
             case .confirmed: break
             case .nacked:
                 logger.warning(
-                    "Broker nacked a message; publishing it again", metadata: Self.destination(of: message))
+                    "Broker nacked a message; publishing it again", metadata: message.logMetadata)
             case .returned(let code, let text):
                 let next =
                     answer.isPermanentRefusal
@@ -229,12 +231,8 @@ struct MessageAcknowledger: Sendable {
                     : "Message was returned; publishing it again. Apply the topology or check permissions"
                 logger.error(
                     "\(next)",
-                    metadata: Self.destination(of: message).merging([LogKey.reply: "\(code) \(text)"]) { $1 })
+                    metadata: message.logMetadata.merging([LogKey.reply: "\(code) \(text)"]) { $1 })
             }
         }
-    }
-
-    private static func destination(of message: AMQPMessage) -> Logger.Metadata {
-        [LogKey.exchange: "\(message.exchange)", LogKey.routingKey: "\(message.routingKey)"]
     }
 }

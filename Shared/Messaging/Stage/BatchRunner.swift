@@ -174,10 +174,7 @@ struct BatchRunner: Sendable {
         let inbound = message.inbound
         logger.error(
             "Handler failed on a single message; retrying or dead-lettering it",
-            metadata: [
-                LogKey.messageID: "\(inbound.messageID ?? "-")", LogKey.attempt: "\(inbound.attempt)",
-                LogKey.error: "\(failure)",
-            ].merging(inbound.traceMetadata) { $1 })
+            metadata: message.logMetadata.merging([LogKey.error: "\(failure)"]) { $1 })
         let disposition = ResolvedDisposition(
             failure: failure, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts)
         let settlement = PendingSettlement(inbound, of: message, disposition: disposition, routing: routing)

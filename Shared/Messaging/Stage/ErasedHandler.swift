@@ -1,5 +1,6 @@
 internal import AMQP
 internal import FoundationEssentials
+internal import Logging
 internal import PushProtocol
 
 /// A handler with its message type erased. The runtime is compiled once for all stages.
@@ -39,6 +40,8 @@ protocol ErasedDelivery: AnyObject, Sendable {
     var tag: AMQPDeliveryTag { get }
     /// `nil` without tracing, and for a message without a trace.
     var span: MessageSpan? { get }
+    /// The metadata of a log line about the message.
+    var logMetadata: Logger.Metadata { get }
 }
 
 extension Delivery: ErasedDelivery {

@@ -17,7 +17,7 @@ struct StageTracing: Sendable {
         let headers = inbound.delivery.properties.headers
         var context = context(Self.text(headers))
         if context.isEmpty, let attribute { context = self.context([HeaderName.traceparent: attribute]) }
-        guard !context.isEmpty || inbound.queue.beginsTraces else { return nil }
+        guard !context.isEmpty || inbound.queue.hasEvents else { return nil }
         let span = tracer.startSpan("process \(inbound.queue.name)", context: context, ofKind: .consumer)
         span.attributes = Self.attributes(of: inbound)
         for link in TraceLinks.traceparents(in: headers) {
@@ -97,8 +97,9 @@ extension StageTracing {
 }
 
 extension WorkQueue {
-    /// Whether a message without a trace begins one: domain events do.
-    fileprivate var beginsTraces: Bool {
+    /// Whether its messages are events of upstream services. An event without a trace begins one, and has its id in the
+    /// body.
+    var hasEvents: Bool {
         switch self {
         case .rulesEvents, .rulesAppEvents: true
         case .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications, .registryAppNotifications,

@@ -35,6 +35,15 @@ package enum CloudEvents {
         return try event(app: app, data: data, headers: headers) { name in attributes[name].map(JSONValue.string) }
     }
 
+    /// The id of an event that cannot be decoded; `nil` if the id cannot be read either. For log lines.
+    package static func id(headers: [String: String], body: [UInt8]) -> String? {
+        if let id = binaryAttributes(in: headers)["id"] { return id }
+        guard case .object(let members)? = try? WireCoding.decode(JSONValue.self, from: body),
+            case .string(let id)? = members["id"]
+        else { return nil }
+        return id
+    }
+
     private static func structured(app: AppID, headers: [String: String], body: [UInt8]) throws(WireError)
         -> DomainEvent
     {

@@ -32,6 +32,9 @@ package struct Notification: WireMessage, Codable, Hashable {
 
     package var nestedContent: Content? { content }
 
+    /// An audience has none: its users are not known yet.
+    package var notificationIDs: [UUID] { broadcast.map { [$0.notification] } ?? recipients.map(\.notification) }
+
     package init(
         trace: Trace, app: AppID, rule: String, lane: Lane, content: Content, expiresAt: Timestamp? = nil,
         delivery: DeliveryPolicy? = nil, scope: String? = nil, recipients: [Recipient], audience: Audience? = nil,

@@ -16,6 +16,8 @@ package struct NotificationRevocation: WireMessage, Codable, Hashable {
     /// When they were revoked.
     package var at: Timestamp
 
+    package var notificationIDs: [UUID] { notifications }
+
     package init(trace: Trace, app: AppID, notifications: [UUID], at: Timestamp) {
         self.trace = trace
         self.app = app

@@ -27,6 +27,8 @@ package struct Outcomes: WireMessage, Hashable {
     package var routeHealth: RouteHealth?
     package var outcomes: [Outcome]
 
+    package var notificationIDs: [UUID] { outcomes.map(\.notification) }
+
     package init(
         trace: Trace, app: AppID, origin: Origin, environment: ProviderEnvironment?, lane: Lane,
         routeHealth: RouteHealth? = nil, outcomes: [Outcome]
@@ -116,6 +118,16 @@ extension Outcome.Answer {
         case accepted, unregistered, rejected, throttled, misconfigured, expired, skipped, unknown
 
         package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    /// The provider's code or this project's; `nil` for an accepted or expired target.
+    package var reason: String? {
+        switch self {
+        case .unregistered(_, let reason), .rejected(let reason, _), .throttled(let reason), .misconfigured(let reason),
+            .skipped(let reason), .unknown(let reason):
+            reason
+        case .accepted, .expired: nil
+        }
     }
 
     package var disposition: Disposition {

@@ -28,6 +28,8 @@ package struct Push: WireMessage, Hashable {
     package var delivery: DeliveryPolicy?
     package var targets: [Target]
 
+    package var notificationIDs: [UUID] { targets.map(\.notification) }
+
     package init(
         trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane, content: Content,
         expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, targets: [Target]

@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A message on the bus: JSON with `type` and `version` beside its own members.
 package protocol WireMessage: Sendable {
@@ -10,6 +10,8 @@ package protocol WireMessage: Sendable {
     /// The content whose nesting an upstream service controls. `nil` for messages of a fixed form, and for contents
     /// decoded from the bus, which were checked there.
     var nestedContent: Content? { get }
+    /// The notifications that the message is about, for log lines.
+    var notificationIDs: [UUID] { get }
 
     /// Decodes a message. Throws for another type and for a version newer than this build.
     static func decode(wireBody body: [UInt8]) throws(WireError) -> Self
@@ -19,6 +21,7 @@ package protocol WireMessage: Sendable {
 
 extension WireMessage {
     package var nestedContent: Content? { nil }
+    package var notificationIDs: [UUID] { [] }
 
     /// Encodes the message.
     ///

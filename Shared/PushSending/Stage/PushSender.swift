@@ -75,7 +75,7 @@ struct PushSender: Sendable {
             let isInDoubt = delivery.message.delivery == .atMostOnce && delivery.inbound.redelivered
             let isTooOld = completeSince.map { delivery.inbound.publishedAt < $0 } ?? false
             let answer: Outcome.Answer? = isInDoubt ? .unknown(reason: "redelivered") : isLate ? .expired : nil
-            if isTooOld, answer == nil { revocations?.logTooOld(delivery.message) }
+            if isTooOld, answer == nil { revocations?.logTooOld(delivery) }
             for target in delivery.message.targets.indices where known?.isMissing(target) ?? true {
                 if let answer {
                     pushResults.settle(outcome(delivery.message.targets[target], answer, now), of: index)

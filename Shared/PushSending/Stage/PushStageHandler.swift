@@ -101,6 +101,7 @@ package struct PushStageHandler: StageHandler {
         let partitioned = pushResults.finished.sortedByPush.partitioned
         metrics.count(partitioned, of: batch.route.app)
         metrics.recordDelays(pushResults, of: batch.pushes)
+        log(partitioned.others, of: batch.pushes)
         var outbound = [[Outbound]](repeating: [], count: batch.pushes.count)
         let healthByPush = healthCounters.count(pushResults, on: batch.route)
         for group in OutcomeMessages.messages(partitioned, of: batch.pushes, healthByPush: healthByPush) {
@@ -144,11 +145,25 @@ package struct PushStageHandler: StageHandler {
         let push = delivery.message
         logger.info(
             "App has no credentials for this environment; push not sent",
-            metadata: [
-                "app": "\(push.app)", "environment": "\(push.environment.rawValue)", "push": "\(push.trace.id)",
+            metadata: delivery.logMetadata.merging([
+                "app": "\(push.app)", "environment": "\(push.environment.rawValue)",
                 "has_title": "\(push.content.title != nil)", "silent": "\(push.content.silent)",
-                "targets": "\(push.targets.count)", "correlation": "\(push.trace.correlation)",
-            ].merging(delivery.inbound.traceMetadata) { $1 })
+                "targets": "\(push.targets.count)",
+            ]) { $1 })
+    }
+
+    /// Logs the targets that no provider accepted, at `debug`. The decision log has them at any level.
+    private func log(_ others: TargetOutcomes, of pushes: [Delivery<Push>]) {
+        guard logger.logLevel <= .debug else { return }
+        for (outcome, index) in zip(others.outcomes, others.pushIndices) {
+            var metadata = pushes[index].logMetadata
+            metadata["notifications"] = nil
+            metadata["notification"] = .string(Hexadecimal.text(of: outcome.notification))
+            metadata["device"] = outcome.device.map { .string(Hexadecimal.text(of: $0)) }
+            metadata["app"] = .string(pushes[index].message.app.rawValue)
+            metadata["reason"] = outcome.answer.reason.map { .string($0) }
+            logger.debug("Push to a device ended: \(outcome.answer.disposition.rawValue)", metadata: metadata)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 package import Logging
 package import PushProtocol
 internal import FoundationEssentials
+internal import Messaging
 internal import Metrics
 internal import Synchronization
 
@@ -145,12 +146,12 @@ package final class Revocations: Sendable {
     }
 
     /// Logs a push from before ``completeSince(now:)``, which is not sent.
-    func logTooOld(_ push: Push) {
+    func logTooOld(_ delivery: Delivery<Push>) {
         logger.warning(
             "Push is older than the known revocations; not sent. Publish its event again",
-            metadata: [
-                "app": "\(push.app)", "push": "\(push.trace.id)", "targets": "\(push.targets.count)",
-            ])
+            metadata: delivery.logMetadata.merging([
+                "app": "\(delivery.message.app)", "targets": "\(delivery.message.targets.count)",
+            ]) { $1 })
     }
 
     /// The indices of revoked `targets`, ascending: the device has a new user, or the notification is revoked.

@@ -201,9 +201,9 @@ import Tracing
     }
 
     @Test func `log lines have the trace id of a well-formed traceparent`() {
-        #expect(Inbound.traceID(Self.upstream) == "0af7651916cd43dd8448eb211c80319c")
+        #expect(LogMetadata.traceID(Self.upstream) == "0af7651916cd43dd8448eb211c80319c")
         for text in ["", "00-1-2-01", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"] {
-            #expect(Inbound.traceID(text) == nil)
+            #expect(LogMetadata.traceID(text) == nil)
         }
     }
 }

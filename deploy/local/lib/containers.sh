@@ -10,6 +10,8 @@ STAND_INS=$ROOT/deploy/local/containers
 CONTAINER_PACKAGES=(buildah podman runc netavark aardvark-dns iptables debootstrap jq)
 DEBIAN_MIRROR=http://deb.debian.org/debian
 IMAGE_VERSION=dev
+# The last complete run that passed. `.ci/run` prints it.
+LAST_PASSED=$STAND_INS/last-passed.txt
 
 # container_storage: writes the settings of podman and buildah, and exports the variables that name them.
 container_storage() {
@@ -117,5 +119,30 @@ containers_tests() {
   build_images
   python=$(python_environment "$STATE/venv-containers" "$ROOT/Tests/Containers/requirements.txt") || exit 1
   say "Running the tests of the containers"
-  CONTAINERS=$CONTAINERS "$python" -m pytest "$ROOT/Tests/Containers" -o cache_dir="$STATE/pytest-containers" "$@"
+  CONTAINERS=$CONTAINERS "$python" -m pytest "$ROOT/Tests/Containers" -o cache_dir="$STATE/pytest-containers" "$@" || return
+  # Arguments select some of the tests.
+  [ $# -gt 0 ] || record_passed
+}
+
+# record_passed: writes the date, the commit and the sizes of the images, to be committed.
+record_passed() {
+  local changes=
+  git -C "$ROOT" diff --quiet HEAD || changes=' with changes'
+  {
+    echo "date: $(date -u +%F)"
+    echo "commit: $(git -C "$ROOT" rev-parse --short=12 HEAD)$changes"
+    awk '{print $1 ": " $2 " MB"}' "$CONTAINERS/images.txt"
+  } >"$LAST_PASSED"
+  note "commit ${LAST_PASSED#"$ROOT/"}"
+}
+
+# print_last_passed: says how long ago the tests of the containers last passed.
+print_last_passed() {
+  local passed
+  passed=$(sed -n 's/^date: //p' "$LAST_PASSED" 2>/dev/null || true)
+  if [ -z "$passed" ]; then
+    echo "no complete run has passed yet: deploy/local/test --containers, as root"
+    return
+  fi
+  echo "last passed $((($(date +%s) - $(date -d "$passed" +%s)) / 86400)) days ago, at $(sed -n 's/^commit: //p' "$LAST_PASSED")"
 }

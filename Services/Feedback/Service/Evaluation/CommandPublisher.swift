@@ -47,7 +47,9 @@ struct CommandPublisher: Sendable {
                 case .returned(let code, let text):
                     logger.error(
                         "Command is unroutable; publishing it again. Apply the topology, or check its permissions",
-                        metadata: [LogKey.routingKey: "\(command.routingKey)", LogKey.reason: "\(code) \(text)"])
+                        metadata: command.logMetadata.merging([
+                            LogKey.routingKey: "\(command.routingKey)", LogKey.reason: "\(code) \(text)",
+                        ]) { $1 })
                 }
             }
             try await store.markPublished(evidence.filter { confirmed.contains($0.key.device) }, now: try await now())

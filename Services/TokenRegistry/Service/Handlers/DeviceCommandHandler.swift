@@ -54,7 +54,7 @@ struct DeviceCommandHandler: StageHandler {
 
     private func carryOut(_ run: [DeviceCommand]) async throws {
         switch run[0].command.verb {
-        case .register: try await register(run.compactMap(\.claim))
+        case .register: try await register(run)
         case .unregister: try await store.unregister(run.compactMap(\.claim))
         case .deactivate: try await deactivate(run)
         case .suspect: try await suspect(run)
@@ -65,9 +65,8 @@ struct DeviceCommandHandler: StageHandler {
                 let moved = try await store.correct(device: device, of: command.app, to: environment)
                 logger.info(
                     moved ? "Registration moved to its correct environment" : "Registration is inactive; not moved",
-                    metadata: [
-                        "app": "\(command.app)", "device": "\(device)", "environment": "\(environment.rawValue)",
-                    ])
+                    metadata: command.metadata(
+                        of: device, [LogKey.environment: "\(environment.rawValue)"]))
             }
         }
     }
@@ -80,9 +79,10 @@ struct DeviceCommandHandler: StageHandler {
             })
     }
 
-    private func register(_ claims: [RegistrationRequest]) async throws {
-        let taken = try await store.register(claims)
-        for claim in claims {
+    private func register(_ run: [DeviceCommand]) async throws {
+        let taken = try await store.register(run.compactMap(\.claim))
+        for command in run {
+            guard let claim = command.claim else { continue }
             // A missing id is harmless: the registration was moved to its correct environment before, or is void.
             let isTaken = taken.contains(claim.device)
             Counter(
@@ -92,15 +92,17 @@ struct DeviceCommandHandler: StageHandler {
             if !isTaken {
                 logger.debug(
                     "Registration not stored as sent: its environment was corrected, or a later change is known",
-                    metadata: ["app": "\(claim.app)", "device": "\(claim.device)"])
+                    metadata: command.metadata(of: claim.device))
             }
         }
     }
 
     private func suspect(_ run: [DeviceCommand]) async throws {
         let answer = try await fids.suspect(run.compactMap(\.suspicion))
-        for device in answer.ended.sorted(by: { $0.uuidString < $1.uuidString }) {
-            logger.info("FID ended; the provider refused it again after a day", metadata: ["device": "\(device)"])
+        for command in run {
+            guard let device = command.suspicion?.device, answer.ended.contains(device) else { continue }
+            logger.info(
+                "FID ended; the provider refused it again after a day", metadata: command.metadata(of: device))
         }
         for halt in answer.halted {
             logger.error(
@@ -125,10 +127,18 @@ struct DeviceCommandHandler: StageHandler {
             logger.info(
                 applied
                     ? "Registration deactivated" : "Registration is newer or inactive; invalidation ignored",
-                metadata: [
-                    "app": "\(command.app)", "device": "\(invalidation.device)", "reason": "\(invalidation.reason)",
-                ])
+                metadata: command.metadata(of: invalidation.device, [LogKey.reason: "\(invalidation.reason)"]))
         }
+    }
+}
+
+extension DeviceCommand {
+    /// The metadata of a log line about this command and a device.
+    fileprivate func metadata(of device: UUID, _ more: Logger.Metadata = [:]) -> Logger.Metadata {
+        var metadata = logMetadata.merging(more) { $1 }
+        metadata[LogKey.app] = .string(app.rawValue)
+        metadata[LogKey.device] = .string(Hexadecimal.text(of: device))
+        return metadata
     }
 }
 

@@ -267,7 +267,7 @@ struct CampaignRunner: Service {
     private func setAside(_ delivery: AMQPDelivery, _ cursor: CampaignCursor?, _ reason: Reason) async throws {
         logger.error(
             "Campaign cursor dead-lettered; see `pushctl campaigns show` and `pushctl dead`",
-            metadata: (cursor?.metadata ?? [:]).merging([
+            metadata: (cursor?.metadata ?? delivery.logMetadata).merging([
                 LogKey.reason: "\(reason.code)", LogKey.error: "\(reason.detail)",
             ]) { $1 })
         if let cursor { try await waitingForDatabase { try await store.halt(cursor, because: reason) } }
@@ -289,7 +289,7 @@ struct CampaignRunner: Service {
                 let reply = "\(code) \(text)"
                 logger.error(
                     "Broker permanently refuses a cursor's copy; rejecting the cursor to the dead-letter queue",
-                    metadata: (cursor?.metadata ?? [:]).merging([LogKey.reason: "\(reply)"]) { $1 })
+                    metadata: (cursor?.metadata ?? delivery.logMetadata).merging([LogKey.reason: "\(reply)"]) { $1 })
                 if let cursor {
                     let reason = Reason(code: ReasonCode.rejected, detail: reply)
                     try await waitingForDatabase { try await store.halt(cursor, because: reason) }
@@ -312,7 +312,9 @@ struct CampaignRunner: Service {
 }
 
 extension CampaignCursor {
-    fileprivate var metadata: Logger.Metadata { ["campaign": "\(campaign)", "app": "\(app)"] }
+    fileprivate var metadata: Logger.Metadata {
+        logMetadata.merging([LogKey.campaign: "\(Hexadecimal.text(of: campaign))", LogKey.app: "\(app)"]) { $1 }
+    }
 }
 
 extension AMQPDelivery {

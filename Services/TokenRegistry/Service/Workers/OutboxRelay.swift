@@ -107,7 +107,9 @@ struct OutboxRelay: Service {
             case .returned(let code, let text):
                 logger.error(
                     "Broker refuses a device event; retrying. Apply the topology or check permissions",
-                    metadata: [LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)"])
+                    metadata: announcement.event.logMetadata.merging([
+                        LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)",
+                    ]) { $1 })
                 continue
             }
             published.numbers.append(announcement.number)

@@ -71,11 +71,11 @@ final class TokenRewriter: Service {
         let others = counts.numbers.filter { $0.key != writingKeyID }.values.reduce(0, +)
         if others == 0 {
             logger.notice(
-                "All stored device tokens use the first key of the file", metadata: ["key": "\(writingKeyID)"])
+                "All stored device tokens use the first key of the file", metadata: ["key_id": "\(writingKeyID)"])
         } else {
             logger.warning(
                 "Some stored device tokens use other keys and cannot be rewritten; see heliograph_registry_tokens",
-                metadata: ["key": "\(writingKeyID)", "left": "\(others)"])
+                metadata: ["key_id": "\(writingKeyID)", "left": "\(others)"])
         }
     }
 }

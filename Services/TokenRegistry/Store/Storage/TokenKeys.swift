@@ -101,7 +101,7 @@ package final class TokenKeys: Sendable {
             }
             if isNew {
                 logger.notice(
-                    "\(Self.name) has changed; the new keys are in use", metadata: ["key": "\(cipher.writingKeyID)"])
+                    "\(Self.name) has changed; the new keys are in use", metadata: ["key_id": "\(cipher.writingKeyID)"])
             }
             return isNew
         } catch {
@@ -140,7 +140,7 @@ package final class TokenKeys: Sendable {
         logger.warning(
             "A stored device token cannot be decrypted; nothing is sent to the device until it registers again or the key is back",
             metadata: [
-                LogKey.app: "\(app)", "device": "\(device.uuidString.lowercased())", "key": "\(key)",
+                LogKey.app: "\(app)", LogKey.device: "\(device.uuidString.lowercased())", "key_id": "\(key)",
                 LogKey.reason: "\(fault.metricLabel)",
             ])
         return fault

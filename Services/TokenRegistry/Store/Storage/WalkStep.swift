@@ -30,7 +30,7 @@ enum WalkStep {
         DeadRows.count(in: table, because: ReasonCode.rowFailed)
         logger.warning(
             "Cannot process a row; skipping it until the next walk",
-            metadata: ["table": "\(table)", LogKey.error: "\(error)"])
+            metadata: [LogKey.table: "\(table)", LogKey.error: "\(error)"])
     }
 }
 
