@@ -333,6 +333,18 @@ def test_wrong_person_rejects_a_push_to_a_user_who_has_switched_it_off():
     assert violations(wrong_person.check, Run(operations=[off, on], decisions=[decided()])) == []
 
 
+def test_wrong_person_accepts_a_decision_that_may_have_read_the_next_choice():
+    choices = [phone("preferred", at=90, wants=False), phone("preferred", at=100.4, wants=True)]
+    run = Run(operations=[*choices, published()], decisions=[decided(at=100.1)], requests=[accepted(at=100.6)])
+    assert violations(wrong_person.check, run) == []
+    # The push arrived before the user switched pushes on again.
+    run.requests = [accepted(at=100.3)]
+    assert violations(wrong_person.check, run)
+    # The push did not arrive: the decision took at most five seconds.
+    run = Run(operations=[choices[0], phone("preferred", at=106, wants=True), published()], decisions=[decided()])
+    assert len(violations(wrong_person.check, run)) == 1
+
+
 # The planted bugs
 
 

@@ -28,6 +28,13 @@ package struct Topology: Hashable, Sendable {
         package var formerKind: Kind?
         /// The alternate exchange, which receives messages that no binding matches.
         package var alternate: String?
+
+        package init(name: String, kind: Kind, formerKind: Kind? = nil, alternate: String? = nil) {
+            self.name = name
+            self.kind = kind
+            self.formerKind = formerKind
+            self.alternate = alternate
+        }
     }
 
     package struct Queue: Hashable, Sendable {

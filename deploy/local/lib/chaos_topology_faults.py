@@ -177,9 +177,10 @@ class ConsumerTimeout(Fault):
 
     @staticmethod
     def set(stack, timeout: int, tick: int) -> None:
+        """Sets both on all nodes of the cluster."""
         stack.rabbitmqctl(
-            "eval", f"application:set_env(rabbit, consumer_timeout, {timeout}), "
-                    f"application:set_env(rabbit, channel_tick_interval, {tick}).")
+            "eval", f"rpc:multicall(application, set_env, [rabbit, consumer_timeout, {timeout}]), "
+                    f"rpc:multicall(application, set_env, [rabbit, channel_tick_interval, {tick}]).")
 
 
 FAULTS: list[Fault] = [

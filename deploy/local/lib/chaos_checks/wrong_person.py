@@ -18,6 +18,9 @@ PROMPT = re.compile(r"(rules|feedback|apns-sender|fcm-sender)-(killed|stopped)$"
                     r"|queue-full|binding-removed|queue-deleted")
 # The database's clock, as a process continues it, and ours.
 CLOCKS = 0.1
+# Seconds from the time in a decision until its transaction has read the settings, of a push that did not arrive. The
+# time is the begin of the batch.
+DECIDING = 5
 
 
 def check(run: Run) -> Verdict:
@@ -113,7 +116,7 @@ def refusals(run: Run, arrivals: dict, verdict: Verdict) -> int:
             spans += 1
             end = next((other.began for other in operations[index + 1:] if other.wants), float("inf"))
             for decision in pushed[user]:
-                if one.ended + CLOCKS < decision.at < end - CLOCKS:
+                if one.ended + CLOCKS < decision.at and decided_by(decision, arrivals[one.token, user]) < end - CLOCKS:
                     verdict.violations.append(f"event {decision.event} was pushed to {user} by a decision at "
                                               f"{decision.at:.3f}, switched off at {one.ended:.3f}")
             for request in arrivals[one.token, user]:
@@ -121,3 +124,9 @@ def refusals(run: Run, arrivals: dict, verdict: Verdict) -> int:
                     verdict.violations.append(f"event {request.event} was accepted at {request.at:.3f}, and {user} had "
                                               f"switched pushes off at {one.ended:.3f}")
     return spans
+
+
+def decided_by(decision, arrivals: list) -> float:
+    """The latest time at which the settings may have been read: the arrival of the push."""
+    times = [request.at for request in arrivals if request.event == decision.event and request.at >= decision.at]
+    return min(times, default=decision.at + DECIDING)
