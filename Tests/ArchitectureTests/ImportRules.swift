@@ -152,7 +152,7 @@ enum ImportRules {
     ]
 
     /// The external modules without I/O.
-    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Yams"]
+    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "DequeModule", "JWTKit", "Yams"]
 
     /// The platform's modules that do I/O.
     static let platformIO: Set<String> = ["Dispatch", "Glibc", "Musl", "Darwin"]

@@ -33,16 +33,16 @@ def query(text: str) -> list[dict]:
     return answer["data"]["result"]
 
 
+def is_ready() -> bool:
+    try:
+        return request("GET", f"{PROMETHEUS}/-/ready")[0] == 200
+    except OSError:
+        return False
+
+
 @pytest.fixture(scope="module")
 def prometheus(demonstration):
     start(demonstration, "prometheus")
-
-    def is_ready() -> bool:
-        try:
-            return request("GET", f"{PROMETHEUS}/-/ready")[0] == 200
-        except OSError:
-            return False
-
     try:
         eventually(is_ready, 60, "Prometheus")
         yield
@@ -69,7 +69,8 @@ def test_prometheus_scrapes_each_process_and_evaluates_each_rule(demonstration, 
         return all(rule["health"] == "ok" for group in now for rule in group["rules"])
 
     eventually(evaluated, 120, "the evaluation of all rules")
-    assert query('heliograph_ready{service="rules"}')[0]["value"][1] == "1"
+    # The last scrape may be from a restart of another test.
+    eventually(lambda: query('heliograph_ready{service="rules"}')[0]["value"][1] == "1", 60, "rules to be ready")
     assert query('rabbitmq_detailed_queue_messages_ready{queue="rules.outcomes"}')
     report.append(f"prometheus: {len(targets)} targets, {len(rules)} rules")
 
@@ -85,13 +86,8 @@ def test_prometheus_runs_without_rights_and_keeps_its_data(demonstration, promet
     stop(demonstration, "prometheus")
     start(demonstration, "prometheus")
 
-    def kept() -> bool:
-        try:
-            return bool(query(f"max(timestamp(up offset {max(1, round(time.time() - before - 1))}s))"))
-        except OSError:
-            return False
-
-    eventually(kept, 60, "the data of before the restart")
+    eventually(is_ready, 60, "Prometheus")
+    assert query(f"max(timestamp(up offset {max(1, round(time.time() - before - 1))}s))")
 
 
 def is_image_here(service: str) -> bool:

@@ -62,7 +62,7 @@ extension Inbound {
     package var logMetadata: Logger.Metadata {
         var metadata = delivery.logMetadata
         metadata[LogKey.queue] = .string(queue.name)
-        metadata[LogKey.attempt] = .stringConvertible(attempt)
+        metadata[LogKey.attempt] = "\(attempt)"
         if delivery.properties.correlationID == nil, queue.hasEvents,
             let id = CloudEvents.id(headers: headers, body: body)
         {

@@ -13,7 +13,8 @@ import Testing
     private let id = UUID(uuidString: "7D0F0A2E-0000-4000-8000-000000000001")!
 
     private func inbound(
-        _ queue: WorkQueue = .rulesEvents, messageID: String? = nil, headers: [String: String] = [:], _ body: String = ""
+        _ queue: WorkQueue = .rulesEvents, messageID: String? = nil, headers: [String: String] = [:],
+        _ body: String = ""
     )
         -> Inbound
     {
