@@ -116,12 +116,13 @@ def test_one_query_finds_a_notification_in_the_logs_of_each_service(stack, phone
     code, output = stack.pushctl("keys", "create", "--service", "rules", "--name", "logs", "--app", "family-portal",
                                  "--may", "events:publish")
     assert code == 0, output
+    key = re.search(r"hgk_\w+", output)[0]
     trace, text = uuid.uuid4().hex, f"secret text {uuid.uuid4()}"
     body = event(text, participants=["writer", user, off])
     id = json.loads(body)["id"]
     status, answer = stack.http(
         "POST", f"{stack.env['EVENTS_API_URL']}/v1/events", json.loads(body),
-        {"Authorization": f"Bearer {re.search(r'hgk_\w+', output)[0]}", "Content-Type": "application/cloudevents+json",
+        {"Authorization": f"Bearer {key}", "Content-Type": "application/cloudevents+json",
          "traceparent": f"00-{trace}-{uuid.uuid4().hex[:16]}-01"})
     assert status == 202, answer
     eventually(lambda: states(stack, user) == ["active", "invalidated"], 60, "the end of the dead registration")
