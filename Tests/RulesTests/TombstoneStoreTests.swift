@@ -49,7 +49,7 @@ import Testing
                     VALUES ('test', \(name), 'full', 'x', gen_random_uuid(), gen_random_uuid(), 'e', '{}', \(at), \(at))
                     """)
             }
-            for (name, ended) in [("a", Optional(long)), ("b", now.date), ("c", nil)] {
+            for (name, ended) in [("a", long), ("b", now.date), ("c", nil)] as [(String, Date?)] {
                 try await pool.execute(
                     """
                     INSERT INTO rules.revocation (id, app, event_id, inbox, source, requested_by, due_at, ended_at)

@@ -45,7 +45,7 @@ struct RevokeCommand: AsyncParsableCommand {
         try output.write(["would_revoke": effect.json], text: ["would revoke \(effect.text)"])
     }
 
-    private func request() throws -> RevocationRequest {
+    func request() throws -> RevocationRequest {
         let target: RevocationRequest.Target
         switch (event, notification) {
         case (let event?, nil):

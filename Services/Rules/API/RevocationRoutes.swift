@@ -10,7 +10,7 @@ struct RevocationRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.post("v1/operator/revocations") { request, context in
-            await .answering(context) {
+            await Response.answering(context) {
                 // Authenticates before parsing: without a key, an error must not reveal the members.
                 let caller = try await keys.caller(request.bearerToken, to: .revokeNotifications)
                 let body = try await request.read(atMost: RevocationBody.maximumSize, RevocationBody.init)

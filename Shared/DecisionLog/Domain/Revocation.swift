@@ -20,6 +20,23 @@ package struct Revocation: Hashable, Sendable {
     /// The campaigns of its event. They are not stopped.
     package var campaigns: [UUID] = []
 
+    package init(
+        id: UUID, app: String, target: Target, user: String?, inbox: Inbox, source: Source, requestedBy: String,
+        reason: String?, requestedAt: Date, endedAt: Date?, effect: Effect = Effect()
+    ) {
+        self.id = id
+        self.app = app
+        self.target = target
+        self.user = user
+        self.inbox = inbox
+        self.source = source
+        self.requestedBy = requestedBy
+        self.reason = reason
+        self.requestedAt = requestedAt
+        self.endedAt = endedAt
+        self.effect = effect
+    }
+
     /// The notifications that a revocation names.
     package enum Target: Hashable, Sendable {
         /// Those about the app's events with this id, whatever their source.

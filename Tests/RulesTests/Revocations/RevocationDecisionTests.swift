@@ -4,6 +4,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleDryRun
 @testable import RuleEngine
 @testable import RuleLanguage
 @testable import Rules
@@ -25,7 +26,8 @@ import TestSupport
         """
 
     /// The decision about each user of an event at noon.
-    private func decided(_ revoked: (EventCase) -> RevocationState, _ rules: String = rules) throws -> [String: String]
+    private func decided(_ revoked: (EventCase) -> RevocationState, _ rules: String = RevocationDecisionTests.rules)
+        throws -> [String: String]
     {
         let ruleSet = try parse(rules)
         var happened = event("message.sent", app: "test", ["id": 1, "users": [1, 2]])
@@ -88,10 +90,10 @@ import TestSupport
         #expect(result == ["1": "drop (revoked)", "2": "drop (revoked)"])
     }
 
-    @Test(arguments: ["{ audience: everyone }", "{ fcm-topic: news }"])
-    func `given an audience or a broadcast, then a revoked event publishes no message`(to: String) throws {
+    @Test(arguments: [("{ audience: everyone }", ""), ("{ fcm-topic: news }", "    how: { lane: bulk }")])
+    func `given an audience or a broadcast, then a revoked event publishes no message`(to: String, how: String) throws {
         let rules = Self.rules.replacing("{ users: users }", with: to).replacing(
-            #"    policy: { item: "m/{{id}}" }"#, with: "    how: { lane: bulk }")
+            #"    policy: { item: "m/{{id}}" }"#, with: how)
         let ruleSet = try parse(rules)
         let happened = event("message.sent", app: "test", ["id": 1, "users": [1, 2]])
         let one = EventCase(happened, ruleSet: ruleSet, arrivedAt: Self.noon, drafts: try ruleSet.evaluate(happened))
