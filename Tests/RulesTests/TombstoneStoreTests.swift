@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Postgres
 import PushProtocol
 import Testing

@@ -1,5 +1,6 @@
 import DecisionLog
 import Foundation
+import Messaging
 import PushProtocol
 import Testing
 import TestSupport
@@ -102,7 +103,7 @@ import TestSupport
             state.events[one.record.key] = users
             var people: [PersonKey: Person] = [:]
             let decided = one.decisions(&people, ItemState(revoked: state), now: Self.noon)
-            #expect(decided.map(\.decision.reason == .revoked) == [number == 0])
+            #expect(decided.map { $0.decision.reason == .revoked } == [number == 0])
             let answers = Dictionary(uniqueKeysWithValues: decided.map { ($0.notification, $0.decision.answer) })
             let verdict = try EventDraft(one, arrivedAt: Self.noon).verdict(answers, one.drafts, unread: [:])
             #expect(verdict.outbound.count == number)
