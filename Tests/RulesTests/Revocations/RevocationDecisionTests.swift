@@ -141,7 +141,7 @@ import TestSupport
         (#"{"app":"test","event":"e","user":""}"#, "user"), (#"{"app":"test","event":"e","inbox":"drop"}"#, "inbox"),
         (#"{"app":"test","event":"e","reason":""}"#, "reason"), (#"{"app":"test","event":"e","ahead":1}"#, "ahead"),
         (#"{"app":"test","notification":"5b0c4a52-93d1-5b0e-8f55-0d6c1f7a2e90","ahead":false}"#, "ahead"),
-        (#"{"app":"test","event":"e","evnt":"f"}"#, "evnt"), ("[]", "the body"),
+        (#"{"app":"test","event":"e","evnt":"f"}"#, "unknown"), ("[]", "the body"),
     ])
     func `a wrong member is refused by name`(text: String, name: String) {
         let error = #expect(throws: WireError.self) { try request(text) }
