@@ -56,7 +56,7 @@ extension RevocationStore {
         """
     }
 
-    /// Deletes the entries of digests, and returns their number. An entry that a digest has told has its decision.
+    /// Deletes the entries of digests, and returns their number. An entry of a sent digest keeps its last decision.
     static func remove(_ notifications: [UUID], now: Timestamp) -> SQL {
         """
         WITH gone AS (

@@ -30,7 +30,7 @@ struct RevocationStore: Sendable {
     /// The notifications of one step. Nothing of them is held or gathered any more.
     struct Step: Sendable {
         var notifications: [UUID] = []
-        /// Those that a sender may still have.
+        /// The notifications that a sender may still have.
         var pushes: [UUID] = []
         var isLast = false
     }

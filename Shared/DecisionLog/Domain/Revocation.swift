@@ -1,12 +1,12 @@
 package import FoundationEssentials
 package import PushProtocol
 
-/// A stored request that takes notifications back before they are shown, and what it has revoked so far.
+/// A stored request that takes notifications back before they are shown, and the numbers of revoked things.
 package struct Revocation: Hashable, Sendable {
     package var id: UUID
     package var app: String
     package var target: Target
-    /// Only this user's notifications; `nil` means those of all users.
+    /// Only this user's notifications; `nil` means the notifications of all users.
     package var user: String?
     package var inbox: Inbox
     package var source: Source
@@ -39,20 +39,20 @@ package struct Revocation: Hashable, Sendable {
 
     /// The notifications that a revocation names.
     package enum Target: Hashable, Sendable {
-        /// Those about the app's events with this id, whatever their source.
+        /// The notifications about the app's events with this id, from any source.
         case event(String)
         case notification(UUID)
-        /// Those about an item, of events up to this time.
+        /// The notifications about an item, of events up to this time.
         case item(String, until: Date)
     }
 
-    /// What happens to inbox items. Stored and part of the API, so the raw values are fixed.
+    /// The effect on inbox items. Stored and part of the API, so the raw values are fixed.
     package enum Inbox: String, Hashable, Sendable, CaseIterable {
         case remove
         case keep
     }
 
-    /// Who asked. Stored and a metric label, so the raw values are fixed.
+    /// The origin of the request. Stored and a metric label, so the raw values are fixed.
     package enum Source: String, Hashable, Sendable, CaseIterable {
         case `operator`
         /// The section `revoke` of a rule file.

@@ -228,7 +228,7 @@ import TestSupport
             let step = try await store.advance(work, now: http.clock.now)
             #expect(step.notifications.count == 2 && step.pushes.count == 2 && !step.isLast)
             try await store.complete(step, of: work, now: http.clock.now)
-            // It is leased, so nobody takes it.
+            // The row is leased, so no other process takes it.
             try await revoker(http, step: 2).revokeDue()
             #expect(try revoked().isEmpty)
             #expect(try await RulesDatabase.count("rules.inbox", http.pool) == 3)
