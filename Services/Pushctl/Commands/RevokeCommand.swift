@@ -39,9 +39,8 @@ struct RevokeCommand: AsyncParsableCommand {
     }
 
     private func preview(_ request: RevocationRequest) async throws {
-        guard let effect = try await withDatabase({ try await RevocationLog($0).preview(request) }) else {
-            throw Self.unknown(request)
-        }
+        let found = try await withDatabase { try await RevocationLog($0).preview(request) }
+        guard let effect = found else { throw Self.unknown(request) }
         try output.write(["would_revoke": effect.json], text: ["would revoke \(effect.text)"])
     }
 
