@@ -1,3 +1,4 @@
+import ArgumentParser
 import DecisionLog
 import Foundation
 import PushProtocol
