@@ -22,7 +22,7 @@ import ServiceKit
             DoctorCommand.self, StatusCommand.self, TailCommand.self, AppCommand.self, TopologyCommand.self,
             MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
             PublishCommand.self, SendCommand.self, TriggerCommand.self, TestDeviceCommand.self, ChannelsCommand.self,
-            TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
+            TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self, RevokeCommand.self,
             KeysCommand.self, RulesCommand.self, RuleTool.Catalog.self, DeadCommand.self,
             DeadRowsCommand.self, CensusCommand.self, ContractsCommand.self,
         ])

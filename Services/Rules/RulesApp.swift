@@ -50,7 +50,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 16)
+        let database = try context.database(schema: "rules", migration: 17)
 
         let pool = database.pool
         let logger = context.logger
@@ -135,6 +135,10 @@ struct RulesApp {
                     service: context.name, store: PreferenceChangeStore(pool: pool, logger: logger),
                     currentRules: currentRules,
                     bus: bus.bus, now: now, logger: logger)
+            case .notificationRevoker:
+                NotificationRevoker(
+                    service: context.name, store: RevocationStore(pool: pool, logger: logger), bus: bus.bus, now: now,
+                    logger: logger)
             case .inboxFeed: inboxFeed
             case .censusWorker:
                 CensusWorker(

@@ -28,6 +28,10 @@ import TestSupport
             "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(user), \(now))",
             "INSERT INTO rules.preference_change (app, user_id) VALUES (\(app), \(user))",
             """
+            INSERT INTO rules.revocation (id, app, event_id, user_id, inbox, source, requested_by)
+            VALUES (\(id("revocation")), \(app), 'e', \(user), 'remove', 'operator', 'desk')
+            """,
+            """
             INSERT INTO rules.digest (app, user_id, bucket, rule, planned_at)
             VALUES (\(app), \(user), 'only', 'only', \(now))
             """,
@@ -155,7 +159,7 @@ import TestSupport
             let impersonal: Set<String> = [
                 "event",  // the upstream id of an event
                 "saying", "outcome", "receipt",  // deleted with their notifications
-                "done", "circle",  // about items and groups
+                "done", "circle", "event_item",  // about items and groups
                 "erasure",  // stores no user id
                 "api_key",  // about operators
                 "tally", "tally_hour",  // about rules

@@ -25,6 +25,7 @@ import Testing
         presence: [{ event: e, user: n }]
         reads: [{ event: e, user: n }]
         done: [{ event: e, item: x }]
+        revoke: [{ event: e, item: x, user: n, inbox: keep }]
         rules:
           a:
             when: { event: e, data: { n: [{ prefix: { equals-ignore-case: x } }, 1] } }

@@ -44,6 +44,61 @@ import Testing
         #expect(try signals(pattern, data.replacing("phone", with: "desk")) == [])
     }
 
+    /// The file with an item, which `revoke` needs.
+    func revoking(_ section: String) -> String {
+        file(section).replacing("to: ", with: "policy: { item: \"{{name}}\" }\n    to: ")
+    }
+
+    @Test func `a revocation names an item, and perhaps a user`() throws {
+        let data = #"{"name":"Pat","at":{"user":7,"device":"phone","room":"r","nothing":null}}"#
+        func revocations(_ keys: String) throws -> [Signal] {
+            let text = revoking(#"revoke: [{ event: thing.happened, item: "m/{{at.room}}"\#(keys) }]"#)
+            return try parse(text).signals(of: event("thing.happened", app: "test", try json(data)))
+        }
+        func revoke(_ user: UserID?, keepsInbox: Bool) -> [Signal] {
+            [.revoke(item: "m/r", user: user, keepsInbox: keepsInbox, place: "revoke.0")]
+        }
+        #expect(try revocations("") == revoke(nil, keepsInbox: false))
+        #expect(try revocations(", inbox: remove") == revoke(nil, keepsInbox: false))
+        #expect(try revocations(", user: at.user, inbox: keep") == revoke(user("7"), keepsInbox: true))
+        #expect(try revocations(", data: { at: { device: [desk] } }") == [])
+    }
+
+    @Test(arguments: [
+        (
+            "revoke: [{ event: thing.happened, item: x, inbox: drop }]",
+            "revoke.0.inbox: “drop” is not one of remove, keep"
+        ),
+        ("revoke: [{ event: thing.happened }]", "revoke.0: “item” is missing"),
+        (
+            "revoke: [{ event: thing.happened, item: x, users: at.user }]",
+            "revoke.0.users: unknown key; did you mean “user”?"
+        ),
+        (
+            "revoke: [{ event: thing.happened, item: x, user: at.usr }]",
+            "revoke.0.user: no example of the event has “at.usr”; did you mean “at.user”?"
+        ),
+        (
+            "revoke: [{ event: thing.happened, item: x, user: at.nothing }]",
+            "revoke.0.user: with an example of thing.happened: at.nothing is not a user id"
+        ),
+    ])
+    func `a mistake in a revocation is reported with its key`(section: String, problem: String) {
+        do {
+            _ = try RuleFile.parse(revoking(section), file: "test.yaml")
+            Issue.record("the file is accepted")
+        } catch {
+            #expect(error.problems.map { "\($0.key): \($0.problem)" } == [problem])
+        }
+    }
+
+    @Test func `given no rule with an item, then a revocation is a mistake`() {
+        #expect(
+            problems("revoke: [{ event: thing.happened, item: x }]") == [
+                "6 revoke: no rule has policy.item, so no notification can be revoked; add an item to a rule"
+            ])
+    }
+
     @Test(arguments: [
         ("reads: [{ event: thing.happened }]", "6 reads.0: “user” is missing"),
         (

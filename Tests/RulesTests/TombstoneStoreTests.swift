@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Postgres
 import PushProtocol
 import Testing
@@ -49,6 +50,21 @@ import Testing
                     VALUES ('test', \(name), 'full', 'x', gen_random_uuid(), gen_random_uuid(), 'e', '{}', \(at), \(at))
                     """)
             }
+            for (name, ended) in [("a", long), ("b", now.date), ("c", nil)] as [(String, Date?)] {
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.revocation (id, app, event_id, inbox, source, requested_by, due_at, ended_at)
+                    VALUES (gen_random_uuid(), 'test', \(name), 'remove', 'operator', 'desk',
+                        \(ended == nil ? long : nil), \(ended))
+                    """)
+            }
+            for stored in [long, now.date] {
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.event_item (event, rule, app, item, occurred_at, stored_at)
+                    VALUES (gen_random_uuid(), 'only', 'test', 'i', \(long), \(stored))
+                    """)
+            }
             let store = TombstoneStore(pool: pool)
             // Not done yet: the row stays until then.
             try await pool.execute("INSERT INTO rules.erasure VALUES (gen_random_uuid(), \(long), NULL)")
@@ -57,7 +73,7 @@ import Testing
             #expect(
                 swept.deleted == [
                     "told": 1, "done": 1, "member": 1, "report": 0, "presence": 1, "erasure": 1, "circle": 1,
-                    "digest": 1, "crowd": 1,
+                    "digest": 1, "crowd": 1, "revocation": 1, "event_item": 1,
                 ])
             #expect(try await RulesDatabase.count("rules.erasure", pool) == 2)
             func left(_ query: SQL) async throws -> [String] {

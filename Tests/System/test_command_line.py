@@ -108,6 +108,9 @@ def test_every_command_prints_one_json_document(stack, tmp_path):
         (["devices", "fids"], lambda a: a["halts"] == []),
         (["campaigns", "list"], lambda a: isinstance(a["campaigns"], list)),
         (["explain", event, "--app", APP], lambda a: a["events"][0]["stories"][0]["outcomes"][0]["disposition"] == "accepted"),
+        (["revoke", "--app", APP, "--event", event, "--dry-run"], lambda a: a["would_revoke"]["inbox_items"] == 1),
+        (["revoke", "--app", APP, "--event", event, "--inbox", "keep"],
+         lambda a: a["event"] == event and a["inbox"] == "keep" and a["requested_by"].startswith("pushctl as ")),
         (["rules", "counts", "--app", APP], lambda a: isinstance(a["counts"], list)),
         (["rules", "check", str(ROOT / "Services/Rules/RuleSets")], lambda a: a["files"] == 5 and a["mistakes"] == a["hints"] == []),
         (["rules", "preview", rules, "--events", str(tmp_path / "events")],
@@ -155,7 +158,8 @@ def test_exit_codes_tell_not_found_from_unavailable(stack):
     away = {"AMQP_URL": "amqp://a:b@127.0.0.1:1/x", "DATABASE_URL": "postgresql://a:b@127.0.0.1:1/x"}
     wrong = stack.amqp_url.replace("amqp://", "amqp://nobody-")
     cases = [
-        (66, ["explain", f"unknown-{uuid.uuid4()}"], {}), (66, ["campaigns", "show", str(uuid.uuid4())], {}),
+        (66, ["explain", f"unknown-{uuid.uuid4()}"], {}),
+        (66, ["revoke", "--app", APP, "--event", f"unknown-{uuid.uuid4()}"], {}), (64, ["revoke", "--app", APP], {}), (66, ["campaigns", "show", str(uuid.uuid4())], {}),
         (66, ["dead", "show", "no.such.queue"], {}), (66, ["publish", "--app", "nobody", "-"], {}),
         (66, ["devices", "deactivate", "--app", APP, str(uuid.uuid4())], {}), (66, ["keys", "revoke", "nothing"], {}), (66, ["publish", "--app", APP, "/no/such/file"], {}),
         (69, ["campaigns", "list"], away), (69, ["topology", "verify"], away), (69, ["status"], away),

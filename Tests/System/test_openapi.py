@@ -45,14 +45,15 @@ def test_every_response_of_rules_matches_its_description(stack):
     tags = ("preferences", "inbox", "presence", "operator", "description")
     key = subprocess.run(
         [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "schemathesis", "--all-apps", "--may",
-         "events:read", "--may", "counts:read", "--may", "preferences:read", "--may", "preferences:write"],
+         "events:read", "--may", "counts:read", "--may", "preferences:read", "--may", "preferences:write", "--may",
+         "notifications:revoke"],
         env={**stack.environment, **stack.env}, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
     done = schemathesis(
         stack, f"{stack.env['RULES_URL']}/openapi.yaml", "--max-examples", "25",
         *(option for tag in tags for option in ("--include-tag", tag)), key=key)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
-    assert operations == 15 and requests > 300
+    assert operations == 16 and requests > 300
 
 
 def test_every_response_of_events_api_matches_its_description(stack):

@@ -20,7 +20,11 @@ struct ExplainCommand: AsyncParsableCommand {
         let json = output.json
         let isKnown = try await withDatabase { database in
             let store = ExplanationStore(database)
-            let explanations = try await store.explain(question)
+            var explanations = try await store.explain(question)
+            for index in explanations.indices {
+                let explanation = explanations[index]
+                explanations[index].revocations = try await RevocationLog(database).revocations(of: explanation)
+            }
             guard !explanations.isEmpty else { return false }
             if json {
                 try await Self.writeJSON(explanations, question, store)
@@ -40,7 +44,9 @@ struct ExplainCommand: AsyncParsableCommand {
     private static func printExplanation(
         _ explanation: Explanation, _ question: ExplanationStore.ExplanationQuery, _ store: ExplanationStore
     ) async throws {
-        for line in [explanation.heading] + explanation.fanOutLines { print(TextTable.printable(line)) }
+        for line in [explanation.heading] + explanation.fanOutLines + explanation.revocationLines {
+            print(TextTable.printable(line))
+        }
         var reasons: Set<String> = []
         try await forEachPage(explanation, question, store) { page in
             var lines = page.notificationLines

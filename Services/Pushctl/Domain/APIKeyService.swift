@@ -13,7 +13,10 @@ enum APIKeyService: String, CaseIterable, Sendable {
         switch self {
         case .registry: [.readDevices, .registerDevices, .deactivateDevices, .eraseUsers, .readCounts]
         case .rules:
-            [.readEvents, .readCounts, .readPreferences, .writePreferences, .publishEvents, .sendNotifications]
+            [
+                .readEvents, .readCounts, .readPreferences, .writePreferences, .publishEvents, .sendNotifications,
+                .revokeNotifications,
+            ]
         }
     }
 }

@@ -9,6 +9,7 @@ struct OperatorRoutes: Sendable {
     static let usualPage = 50
 
     let explanations: ExplanationStore
+    let revocations: RevocationLog
     let counts: CountStore
     let keys: APIKeyAuthenticator
     let now: @Sendable () async throws -> Timestamp
@@ -50,7 +51,10 @@ struct OperatorRoutes: Sendable {
     }
 
     private func explain(_ question: ExplanationStore.ExplanationQuery) async throws -> JSONValue {
-        let explanations = try await explanations.explain(question)
+        var explanations = try await explanations.explain(question)
+        for index in explanations.indices {
+            explanations[index].revocations = try await revocations.revocations(of: explanations[index])
+        }
         guard !explanations.isEmpty else {
             throw APIError(
                 status: .notFound,

@@ -44,8 +44,10 @@ struct RulesAPI: Sendable {
             gate: gate, now: now
         ).add(to: router)
         OperatorRoutes(
-            explanations: ExplanationStore(operators), counts: CountStore(operators), keys: keys, now: now
+            explanations: ExplanationStore(operators), revocations: RevocationLog(operators),
+            counts: CountStore(operators), keys: keys, now: now
         ).add(to: router)
+        RevocationRoutes(revocations: RevocationLog(operators), keys: keys).add(to: router)
         router.addDescription(PackageResources.openapi_yaml)
         return router
     }

@@ -25,6 +25,9 @@ extension DryRun {
         let kept = Set(writes.inbox.map(\.notification))
         var rest = decided[...]
         for draft in event.drafts {
+            if event.storesItems, let item = draft.item {
+                for recipient in draft.recipients { about[recipient.notification] = (item, event.record.occurredAt) }
+            }
             // An audience or a broadcast has one decision.
             let badges = draft.hasUnknownRecipients ? [nil] : draft.recipients.map(\.badge)
             let broadcast = draft.broadcast == nil ? nil : draft.notifications([:], unread: [:]).first

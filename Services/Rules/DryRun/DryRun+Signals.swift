@@ -20,7 +20,15 @@ extension DryRun {
             case .membership(let group, let users, let change):
                 groups[GroupKey(app: app, group: group), default: DryRunGroup()]
                     .take(users, change, at: event.record.occurredAt)
-            case .done(let item): takeBack(ItemKey(app: app, item: item), event.record.occurredAt, now)
+            case .done(let item):
+                let key = ItemKey(app: app, item: item)
+                done[key] = max(done[key] ?? event.record.occurredAt, event.record.occurredAt)
+                takeBack(key, of: nil, until: event.record.occurredAt, .done, now)
+            case .revoke(let item, let user, let keepsInbox, _):
+                let key = ItemKey(app: app, item: item)
+                revoked.revoke(key, user, until: event.record.occurredAt)
+                takeBack(key, of: user, until: event.record.occurredAt, .revoked, now)
+                if !keepsInbox { clearInbox(key, of: user, until: event.record.occurredAt, now) }
             }
         }
     }
@@ -35,26 +43,48 @@ extension DryRun {
     }
 
     /// Drops held and gathered notifications about an item whose events happened up to `moment`.
-    private mutating func takeBack(_ key: ItemKey, _ moment: Timestamp, _ now: Timestamp) {
-        done[key] = max(done[key] ?? moment, moment)
-        let gone = waiting.filter { $0.isAbout(key) && $0.wasSaid(by: moment) }
-        waiting.removeAll { $0.isAbout(key) && $0.wasSaid(by: moment) }
-        for item in gone { tell(item, .done, now) }
-        for (bucket, row) in buckets.sorted(by: { $0.key < $1.key }) where bucket.person.app == key.app {
+    ///
+    /// - Parameter user: only those of this user; `nil`: of all users.
+    private mutating func takeBack(
+        _ key: ItemKey, of user: UserID?, until moment: Timestamp, _ reason: RuleDecision.Cause, _ now: Timestamp
+    ) {
+        func isGone(_ item: HeldItem) -> Bool {
+            item.isAbout(key) && item.wasSaid(by: moment) && (user == nil || item.recipient.user == user)
+        }
+        let gone = waiting.filter(isGone)
+        waiting.removeAll(where: isGone)
+        for item in gone { tell(item, reason, now) }
+        for (bucket, row) in buckets.sorted(by: { $0.key < $1.key })
+        where bucket.person.app == key.app && (user == nil || bucket.person.user == user) {
             let gone = row.bucket.items.filter { $0.name == key.item && $0.saidAt <= moment }
             buckets[bucket]?.bucket.items.removeAll { $0.name == key.item && $0.saidAt <= moment }
             for item in gone where !item.wasSent {
                 predictions.append(
                     PredictedDecision(
                         at: now, app: key.app, event: item.correlation, rule: row.rule, user: bucket.person.user,
-                        decision: RuleDecision(answer: .drop, reason: .done)))
+                        decision: RuleDecision(answer: .drop, reason: reason)))
             }
+        }
+    }
+
+    /// Removes the unread inbox items about an item, and corrects the badges.
+    private mutating func clearInbox(
+        _ key: ItemKey, of user: UserID?, until moment: Timestamp, _ now: Timestamp
+    ) {
+        for (person, items) in unread where person.app == key.app && (user == nil || person.user == user) {
+            let rest = items.filter { kept in
+                guard let (item, saidAt) = about[kept.notification] else { return true }
+                return item != key || saidAt > moment
+            }
+            guard rest.count < items.count else { continue }
+            unread[person] = rest
+            badges[person] = min(badges[person] ?? now + BadgeCorrection.pause, now + BadgeCorrection.pause)
         }
     }
 
     /// Reads the state of the items of an event. An older notification about one of them is replaced.
     mutating func news(of event: EventCase, _ now: Timestamp) -> ItemState {
-        var news = ItemState(done: done)
+        var news = ItemState(done: done, revoked: revoked)
         var slots: Set<ItemState.Slot> = []
         for draft in event.drafts {
             guard let item = draft.item else { continue }

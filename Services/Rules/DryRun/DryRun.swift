@@ -49,6 +49,10 @@ struct DryRun {
     var buckets: [BucketKey: DueBucket] = [:]
     /// The time up to which each item is done.
     var done: [ItemKey: Timestamp] = [:]
+    /// The time up to which each item is revoked.
+    var revoked = RevocationState()
+    /// The item of each notification, and the time of its event.
+    var about: [UUID: (item: ItemKey, saidAt: Timestamp)] = [:]
     private var seen: Set<UUID> = []
 
     init(_ ruleSets: RuleSets) { self.ruleSets = ruleSets }

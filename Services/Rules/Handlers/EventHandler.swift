@@ -173,6 +173,7 @@ struct EventDraft {
             isPlain
             && event.drafts.allSatisfy { draft in
                 !draft.countsUnread && draft.recipients.allSatisfy { answers[$0.notification] == .push }
+                    && (!draft.hasUnknownRecipients || draft.isAnnounced(answers))
             }
         guard !isForAll else { return .done(everything) }
         do {

@@ -56,8 +56,10 @@ struct DecisionStore: Sendable {
                 try await transaction.execute(AdvisoryLock.decisions.shared)
                 let rows = try await transaction.query(DecisionStore.insert(events.map(\.record)))
                 let new = try rows.keys
-                // Rare: a user was erased after one of the events happened.
+                // Rare: a user was erased after one of the events happened, or an event was revoked before it arrived.
                 let isLate = try rows.first?.decode(Bool.self, at: 1) ?? false
+                let revokedRows = try rows.filter { row in try row.decode(Bool.self, at: 2) }
+                let revoked = try await transaction.revokedEvents(Array(revokedRows.keys))
                 var events = events
                 if isLate { events = try await transaction.withoutErased(events) }
                 let knownEvents = try await knownEvents(Set(events.map(\.record.key)).subtracting(new), transaction)
@@ -67,7 +69,8 @@ struct DecisionStore: Sendable {
                 let largeAudiences = try await gatherMembers(&present, knownEvents, transaction)
                 try await transaction.open(largeAudiences)
                 if isLate { present = try await transaction.withoutErased(present) }
-                return try await storeDecisions(present, new: new, knownEvents, transaction, now: now)
+                return try await storeDecisions(
+                    present, new: new, knownEvents, revoked: revoked, transaction, now: now)
             }
         }
     }
@@ -119,19 +122,22 @@ struct DecisionStore: Sendable {
         _ event: EventCase, _ known: KnownEvent?, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws -> BatchDecisions {
         let key = event.record.key
+        let revoked = try await transaction.revokedEvents(known == nil ? [key] : [])
         return try await storeDecisions(
-            [event], new: known == nil ? [key] : [], known.map { [key: $0] } ?? [:], transaction, now: now)
+            [event], new: known == nil ? [key] : [], known.map { [key: $0] } ?? [:], revoked: revoked, transaction,
+            now: now)
     }
 
     /// Decides new events, and restores the notifications of known events.
     private func storeDecisions(
-        _ events: [EventCase], new: Set<UUID>, _ knownEvents: [UUID: KnownEvent], _ transaction: PostgresTransaction,
-        now: Timestamp
+        _ events: [EventCase], new: Set<UUID>, _ knownEvents: [UUID: KnownEvent], revoked: [UUID: Set<UserID?>],
+        _ transaction: PostgresTransaction, now: Timestamp
     ) async throws -> BatchDecisions {
         var batchDecisions = BatchDecisions()
         for (key, known) in knownEvents where known.isSettled { batchDecisions.answers[key] = .settled }
         let fresh = events.filter { new.contains($0.record.key) }
-        let news = try await transaction.news(of: fresh, now: now)
+        var news = try await transaction.news(of: fresh, now: now)
+        news.revoked.events = revoked
         let relocalized = events.filter { !new.contains($0.record.key) }.flatMap { event in
             event.drafts.contains { $0.localizer != nil } ? event.peopleWithSettings : []
         }
@@ -185,7 +191,8 @@ struct DecisionStore: Sendable {
     }
 
     /// Inserts events in key order, so that two batches with the same events wait for each other and do not deadlock.
-    /// Returns the keys of new events, and whether a user was erased after the oldest event.
+    /// Returns the keys of new events, whether a user was erased after the oldest event, and whether the event is
+    /// revoked.
     private static func insert(_ events: [EventRecord]) -> SQL {
         let oldest = events.map(\.occurredAt).min() ?? Timestamp(milliseconds: 0)
         return """
@@ -195,7 +202,9 @@ struct DecisionStore: Sendable {
                 \(events.map(\.type)), \(events.map(\.ruleSet)), \(events.map(\.arrivedAt.date))
             ) AS new (key) ORDER BY key
             ON CONFLICT DO NOTHING
-            RETURNING key, EXISTS (SELECT FROM rules.erasure WHERE erased_at >= \(oldest.date))
+            RETURNING key, EXISTS (SELECT FROM rules.erasure WHERE erased_at >= \(oldest.date)),
+                EXISTS (SELECT FROM rules.revocation
+                    WHERE revocation.app = event.app AND revocation.event_id = event.id)
             """
     }
 

@@ -43,6 +43,7 @@ extension EventCase {
             case .membership(let group, let members, let change):
                 .membership(group: group, members.filter { !isErased($0.key) }, change)
             case .done: signal
+            case .revoke(_, let user, _, _): user.map(isErased) == true ? nil : signal
             }
         }
         return event
@@ -55,6 +56,7 @@ extension Signal {
         case .present(let user, _, _, _), .gone(let user, _), .read(let user, _): [user]
         case .membership(_, let members, _): Array(members.keys)
         case .done: []
+        case .revoke(_, let user, _, _): user.map { [$0] } ?? []
         }
     }
 }

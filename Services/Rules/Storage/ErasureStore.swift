@@ -37,7 +37,8 @@ struct ErasureStore: Sendable {
                 while try await deleteNotifications(of: person) { isMore = true }
             }
             for table: SQL in [
-                "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.person",
+                "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.revocation",
+                "rules.person",
             ] {
                 try await clear(table, person)
             }

@@ -20,6 +20,25 @@ extension PostgresTransaction {
         return rules
     }
 
+    /// Whether a revocation covers all recipients of a fan-out: one of its event, or of its item.
+    func isRevoked(_ largeAudience: LargeAudience) async throws -> Bool {
+        try await query(
+            """
+            SELECT EXISTS (
+                SELECT FROM rules.revocation JOIN rules.event
+                    ON event.app = revocation.app AND event.id = revocation.event_id
+                WHERE event.key = \(largeAudience.key) AND revocation.user_id IS NULL
+            ) OR EXISTS (
+                SELECT FROM rules.revocation JOIN rules.event_item AS about
+                    ON about.app = revocation.app AND about.item = revocation.item
+                        AND about.occurred_at <= revocation.until_at
+                WHERE about.event = \(largeAudience.key) AND about.rule = \(largeAudience.rule)
+                    AND revocation.user_id IS NULL
+            )
+            """
+        ).single()
+    }
+
     /// The decisions of a step whose publication is not confirmed.
     func decided(of largeAudience: LargeAudience, upTo decided: String) async throws -> [(
         user: UserID, id: UUID, RuleDecision.Answer

@@ -80,12 +80,17 @@ struct FanOutStore: Sendable {
                 try await transaction.markDead([try FanOutRows.dead(row)], logger)
                 return .advanced
             }
+            // A decided step is published first: the senders skip its revoked pushes, and no push stays unpublished.
+            if largeAudience.decidedUpTo == nil, try await transaction.isRevoked(largeAudience) {
+                try await end(largeAudience, .revoked, transaction, now: now)
+                return .advanced
+            }
             // A rule that is missing from the rule set, or cannot be evaluated, ends the fan-out as `rule-gone`.
             guard let set = ruleSets[largeAudience.event.app],
                 let draft = try? set.evaluate(
                     largeAudience.event, by: largeAudience.rule, arrivedAt: largeAudience.arrivedAt)
             else {
-                try await endRuleGone(largeAudience, transaction, now: now)
+                try await end(largeAudience, .ruleGone, transaction, now: now)
                 return .advanced
             }
             var event = EventCase(
@@ -178,10 +183,11 @@ struct FanOutStore: Sendable {
         return known
     }
 
-    /// Ends a fan-out whose rule is gone. One decision covers all remaining recipients.
-    private func endRuleGone(_ largeAudience: LargeAudience, _ transaction: PostgresTransaction, now: Timestamp)
-        async throws
-    {
+    /// Ends a fan-out early: its rule is gone, or it is revoked. One decision covers all remaining recipients.
+    private func end(
+        _ largeAudience: LargeAudience, _ reason: RuleDecision.Cause, _ transaction: PostgresTransaction,
+        now: Timestamp
+    ) async throws {
         if let rest = UserID(rawValue: "(everybody who was left)") {
             var writes = DecisionWrites(decidedAt: now)
             writes.decisions.append(
@@ -189,7 +195,7 @@ struct FanOutStore: Sendable {
                     notification: DerivedID.uuid5(largeAudience.key, ["crowd", largeAudience.rule]), step: 0,
                     event: largeAudience.key,
                     rule: largeAudience.rule, person: PersonKey(app: largeAudience.event.app, user: rest),
-                    decision: RuleDecision(answer: .drop, reason: .ruleGone)))
+                    decision: RuleDecision(answer: .drop, reason: reason)))
             try await transaction.keep(writes, [:], now: now)
         }
         try await transaction.end(largeAudience, now: now)

@@ -5,25 +5,21 @@ import RuleEngine
 import RuleLanguage
 
 extension PostgresTransaction {
-    /// Withdraws held and gathered notifications about items that the events report as done. Locks all items of the
-    /// events until the transaction ends, so that concurrent decisions about an item see each other.
+    /// Withdraws held and gathered notifications about items that the events report as done, or revoke. Stores the
+    /// revocations for ``NotificationRevoker``. Locks all items of the events until the transaction ends, so that
+    /// concurrent decisions about an item see each other.
     func takeBack(_ events: [EventCase], now: Timestamp) async throws {
-        var done: [ItemKey: Timestamp] = [:]
-        for event in events {
-            for case .done(let item) in event.signals {
-                let key = ItemKey(app: event.record.app, item: item)
-                done[key] = max(done[key] ?? event.record.occurredAt, event.record.occurredAt)
-            }
-        }
-        let locked = Set(done.keys).union(events.flatMap(\.items))
+        let withdrawals = ItemWithdrawal.all(of: events)
+        let locked = Set(withdrawals.map(\.item)).union(events.flatMap(\.items))
         guard !locked.isEmpty else { return }
         _ = try await query(ItemRows.lock(locked.sorted()))
-        guard !done.isEmpty else { return }
-        let keys = done.keys.sorted()
-        let moments = keys.map { done[$0] ?? now }
-        try await execute(ItemRows.remember(keys, moments))
-        try await execute(ItemRows.withdraw(keys, moments, now: now))
-        try await execute(ItemRows.remove(keys, moments, now: now))
+        try await keepItems(of: events)
+        guard !withdrawals.isEmpty else { return }
+        let done = withdrawals.filter { $0.revocation == nil }
+        if !done.isEmpty { try await execute(ItemRows.remember(done)) }
+        try await keepRevocations(withdrawals)
+        try await execute(ItemRows.withdraw(withdrawals, now: now))
+        try await execute(ItemRows.remove(withdrawals, now: now))
     }
 
     /// Reads the state of the items of new events. Drops older held notifications that the events replace.
@@ -31,9 +27,14 @@ extension PostgresTransaction {
         var news = ItemState()
         let keys = Set(events.flatMap(\.items)).sorted()
         guard !keys.isEmpty else { return news }
-        for row in try await query(ItemRows.done(keys)) {
+        for row in try await query(ItemRows.obsolete(keys)) {
             let key = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
-            news.done[key] = Timestamp(try row.decode(Date.self, at: 2))
+            let moment = Timestamp(try row.decode(Date.self, at: 2))
+            if try row.decode(Bool.self, at: 3) {
+                news.revoked.revoke(key, try row.decode(UserID?.self, at: 4), until: moment)
+            } else {
+                news.done[key] = moment
+            }
         }
         var latest: [ItemState.Slot: Timestamp] = [:]
         for event in events {
@@ -64,8 +65,13 @@ extension PostgresTransaction {
 }
 
 private enum ItemRows {
-    private static func table(_ keys: [ItemKey], _ moments: [Timestamp]) -> SQL {
-        "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.item)), \(moments.map(\.date))) AS new (app, item, at)"
+    private static func table(_ withdrawals: [ItemWithdrawal]) -> SQL {
+        """
+        unnest(
+            \(withdrawals.map(\.item.app.rawValue)), \(withdrawals.map(\.item.item)), \(withdrawals.map(\.until.date)),
+            \(withdrawals.map(\.revocation?.user?.rawValue)), \(withdrawals.map(\.reason.rawValue))
+        ) AS new (app, item, at, only_user, reason)
+        """
     }
 
     private static func table(_ keys: [ItemKey]) -> SQL {
@@ -81,46 +87,54 @@ private enum ItemRows {
         """
     }
 
-    static func remember(_ keys: [ItemKey], _ moments: [Timestamp]) -> SQL {
+    /// - Parameter done: with different items.
+    static func remember(_ done: [ItemWithdrawal]) -> SQL {
         """
-        INSERT INTO rules.done (app, item, at) SELECT app, item, at FROM \(table(keys, moments)) ORDER BY app, item
+        INSERT INTO rules.done (app, item, at) SELECT app, item, at FROM \(table(done)) ORDER BY app, item
         ON CONFLICT (app, item) DO UPDATE SET at = greatest(done.at, EXCLUDED.at)
         """
     }
 
-    static func withdraw(_ keys: [ItemKey], _ moments: [Timestamp], now: Timestamp) -> SQL {
+    static func withdraw(_ withdrawals: [ItemWithdrawal], now: Timestamp) -> SQL {
         """
         WITH gone AS (
-            DELETE FROM rules.held USING rules.saying, \(table(keys, moments))
+            DELETE FROM rules.held USING rules.saying, \(table(withdrawals))
             WHERE (held.app, held.item) = (new.app, new.item) AND held.said_at <= new.at AND held.leaving IS NULL
-                AND saying.id = held.saying
-            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id
+                AND coalesce(held.user_id = new.only_user, true) AND saying.id = held.saying
+            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id, new.reason
         )
         INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-        SELECT notification, step, event, rule, user_id, \(now.date), 'drop', 'done' FROM gone ON CONFLICT DO NOTHING
+        SELECT notification, step, event, rule, user_id, \(now.date), 'drop', reason FROM gone ON CONFLICT DO NOTHING
         """
     }
 
-    static func remove(_ keys: [ItemKey], _ moments: [Timestamp], now: Timestamp) -> SQL {
+    static func remove(_ withdrawals: [ItemWithdrawal], now: Timestamp) -> SQL {
         """
         WITH found AS (
-            SELECT digest_item.ctid AS place FROM rules.digest_item JOIN \(table(keys, moments)) USING (app, item)
-            WHERE digest_item.said_at <= new.at
+            SELECT digest_item.ctid AS place, new.reason
+            FROM rules.digest_item JOIN \(table(withdrawals)) USING (app, item)
+            WHERE digest_item.said_at <= new.at AND coalesce(digest_item.user_id = new.only_user, true)
             ORDER BY digest_item.app, digest_item.user_id, digest_item.bucket, digest_item.item FOR UPDATE OF digest_item
         ), gone AS (
             DELETE FROM rules.digest_item USING found WHERE digest_item.ctid = found.place
-            RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told
+            RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told, found.reason
         )
         INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
         SELECT notification,
             1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = gone.notification), 0),
-            event, rule, user_id, \(now.date), 'drop', 'done' FROM gone WHERE NOT is_told
+            event, rule, user_id, \(now.date), 'drop', reason FROM gone WHERE NOT is_told
         ON CONFLICT DO NOTHING
         """
     }
 
-    static func done(_ keys: [ItemKey]) -> SQL {
-        "SELECT app, item, at FROM rules.done JOIN \(table(keys)) USING (app, item)"
+    /// Selects the items that are done or revoked: app, item, time, whether it is revoked, and its only user.
+    static func obsolete(_ keys: [ItemKey]) -> SQL {
+        """
+        WITH new AS (SELECT app, item FROM \(table(keys)))
+        SELECT app, item, at, false, NULL::text FROM rules.done JOIN new USING (app, item)
+        UNION ALL
+        SELECT app, item, until_at, true, user_id FROM rules.revocation JOIN new USING (app, item)
+        """
     }
 
     static func waiting(_ keys: [ItemKey]) -> SQL {

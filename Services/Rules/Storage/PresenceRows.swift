@@ -5,7 +5,7 @@ import RuleEngine
 import RuleLanguage
 
 extension PostgresTransaction {
-    /// Applies the signals of events: group membership, done items, presence and reads.
+    /// Applies the signals of events: group membership, done and revoked items, presence and reads.
     func take(_ events: [EventCase], now: Timestamp) async throws {
         try await keepMembers(events)
         try await takeBack(events, now: now)
@@ -19,7 +19,7 @@ extension PostgresTransaction {
                     presences[PresenceKey(person: PersonKey(app: app, user: user), device: device)] = signal
                 case .read(let user, let thread):
                     readings.append((PersonKey(app: app, user: user), thread))
-                case .membership, .done: break
+                case .membership, .done, .revoke: break
                 }
             }
         }
@@ -56,7 +56,7 @@ private enum PresenceRows {
         let views = keys.map { key -> (String?, Timestamp) in
             switch presences[key] {
             case .present(_, _, let viewing, let lease): (viewing, now + lease)
-            case .gone, .read, .membership, .done, nil: (nil, now)
+            case .gone, .read, .membership, .done, .revoke, nil: (nil, now)
             }
         }
         return """

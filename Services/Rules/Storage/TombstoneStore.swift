@@ -6,8 +6,8 @@ import ServiceConnections
 
 /// Deletes tombstones and rows that are no longer used.
 struct TombstoneStore: Sendable {
-    /// The retention of tombstones (done items, left groups, erasures) for events that arrive late, and of reports for
-    /// late outcomes.
+    /// The retention of tombstones (done items, left groups, erasures, revocations) for events that arrive late, and of
+    /// reports for late outcomes.
     static let patience = Duration.seconds(30 * 86_400)
     /// The retention of an empty bucket, which has the time of its last digest.
     static let idleness = Duration.seconds(7 * 86_400)
@@ -43,6 +43,7 @@ struct TombstoneStore: Sendable {
             ("report", "at <= \(before(min(Self.patience, history)))"),
             ("presence", "expires_at <= \(before(Self.staleness))"),
             ("erasure", "done_at <= \(past)"), ("crowd", "ended_at <= \(past)"),
+            ("revocation", "ended_at <= \(past)"), ("event_item", "stored_at <= \(before(history))"),
             (
                 "circle",
                 """

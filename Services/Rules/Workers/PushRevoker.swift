@@ -63,15 +63,10 @@ struct PushRevoker: Service {
         _ notifications: [UUID], of change: PreferenceChangeStore.Change, at now: Timestamp
     ) async throws -> PublishResult {
         let app = change.person.app
-        let id = DerivedID.uuid5(DerivedID.namespace, "revoked", ids: notifications)
-        let text = id.uuidString.lowercased()
-        let revocation = NotificationRevocation(
-            trace: Trace(id: id, correlation: text, causation: text), app: app, notifications: notifications, at: now)
-        guard let outbound = try? Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
-        else {
-            return .refused
-        }
-        let result = try await bus.post([outbound.message(from: service)], kind: "A revocation", logger: logger)[0]
+        let messages = try? NotificationRevocation.messages(revoking: notifications, of: app, at: now, from: service)
+        guard let messages else { return .refused }
+        // At most ``PreferenceChangeStore/mostPushes``, which one message carries.
+        let result = try await bus.post(messages, kind: "A revocation", logger: logger)[0]
         if case .confirmed = result {
             revoked.insert(notifications)
             Counter(label: "heliograph_rules_pushes_revoked_total", dimensions: [("app", app.rawValue)])

@@ -12,6 +12,7 @@ enum Worker: String, CaseIterable, Sendable {
     case digestWorker = "DigestWorker"
     case badgeCorrector = "BadgeCorrector"
     case pushRevoker = "PushRevoker"
+    case notificationRevoker = "NotificationRevoker"
     case inboxFeed = "InboxFeed"
     case censusWorker = "CensusWorker"
 }

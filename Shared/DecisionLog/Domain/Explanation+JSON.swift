@@ -8,7 +8,7 @@ extension Explanation {
             "app": .string(app), "source": .string(source), "id": .string(id), "type": .string(type),
             "arrived_at": Self.moment(arrivedAt), "rule_set": Self.uuid(ruleSet),
             "crowds": .array(fanOuts.map(\.json)), "stories": .array(traces.map(\.json)),
-            "next": .optional(next?.uuidString.lowercased()),
+            "revocations": .array(revocations.map(\.json)), "next": .optional(next?.uuidString.lowercased()),
         ]
     }
 

@@ -3,9 +3,11 @@ import PushProtocol
 
 /// The text that `pushctl explain` prints.
 extension Explanation {
-    /// The event's line, a line for each fan-out in progress, the lines of each notification, and the legend of
-    /// reasons.
-    package var lines: [String] { [heading] + fanOutLines + notificationLines + Self.legend(of: reasons) }
+    /// The event's line, a line for each fan-out in progress and for each revocation, the lines of each notification,
+    /// and the legend of reasons.
+    package var lines: [String] {
+        [heading] + fanOutLines + revocationLines + notificationLines + Self.legend(of: reasons)
+    }
 
     /// The event's line.
     package var heading: String {
@@ -32,6 +34,8 @@ extension Explanation {
                 + trace.lines.map { "    \($0)" }
         }
     }
+
+    package var revocationLines: [String] { revocations.map { "  \($0.line)" } }
 
     /// Returns a line with the meaning of each reason.
     package static func legend(of reasons: Set<String>) -> [String] {

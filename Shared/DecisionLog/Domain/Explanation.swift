@@ -11,6 +11,8 @@ package struct Explanation: Hashable, Sendable {
     /// The fan-outs in progress, by rule; on the first page only. Rules fans out to more than a thousand users in
     /// batches.
     package var fanOuts: [FanOut]
+    /// The latest revocations, where they were read (``RevocationLog/revocations(of:)``).
+    package var revocations: [Revocation] = []
     /// One page of notifications, by user, rule and notification.
     package var traces: [NotificationTrace]
     /// The last notification of this page if there are more; pass it as `after` for the next page.
@@ -106,6 +108,7 @@ extension Explanation {
         "repeated": "the same was sent to this user recently",
         "unsendable": "too large for a message, or nested too deeply",
         "rule-gone": "the rule file no longer contains its rule",
+        "revoked": "taken back by an operator, or by an event under revoke in the rule file",
     ]
 
     package var reasons: Set<String> { Set(traces.flatMap(\.decisions).map(\.reason)) }

@@ -70,6 +70,8 @@ package struct APIKey: Hashable, Sendable {
         case publishEvents = "events:publish"
         /// Send notifications whose text the caller words.
         case sendNotifications = "notifications:send"
+        /// Take back an app's notifications before they are shown.
+        case revokeNotifications = "notifications:revoke"
     }
 }
 

@@ -94,9 +94,11 @@ package enum MetricHelp {
             "1 while changed rule files are refused and the previous rules stay in force.",
         "heliograph_rules_inbox_listeners": "Open streams that wait for inbox items.",
         "heliograph_rules_notified_users_total": "Users with an immediate push.",
-        "heliograph_rules_pushes_revoked_total": "Pushes revoked because their users changed their preferences.",
+        "heliograph_rules_pushes_revoked_total":
+            "Pushes revoked by a change of preferences, an operator or a rule file.",
         "heliograph_rules_released_users_total": "Users with a push that had been held.",
         "heliograph_rules_reports_total": "Delivery reports.",
+        "heliograph_rules_revocations_total": "Revocations of operators and rule files that were carried out.",
         "heliograph_stream_age_seconds": "Age of the last confirmed read of the stream.",
         "heliograph_stream_read_total": "Messages read from the stream.",
         "heliograph_trace_spans_total": "Spans that the receiver of traces accepted or refused, or that were dropped.",

@@ -70,6 +70,8 @@ extension RandomScenario {
               thread.opened: { examples: [{ user: a, thread: t }] }
               inbox.opened: { examples: [{ user: a }] }
               item.done: { examples: [{ item: i }] }
+              item.revoked: { examples: [{ item: i }] }
+              item.taken: { examples: [{ item: i, user: a }] }
               team.joined: { examples: [{ member: { user: a, role: lead } }] }
               team.left: { examples: [{ user: a }] }
               team.listed: { examples: [{ users: [{ id: a, role: lead }] }] }
@@ -81,6 +83,7 @@ extension RandomScenario {
               - { event: inbox.opened, user: user }
             done:
               - { event: item.done, item: "item/{{item}}" }
+            \(rules.contains { $0.contains("item: ") } ? revocations : "")
             groups:
               - { event: team.joined, group: team, joined: member, id: user, role: role }
               - { event: team.left, group: team, left: user }
@@ -89,6 +92,13 @@ extension RandomScenario {
             \(rules.joined(separator: "\n"))
             """
     }
+
+    /// The worker that removes inbox items does not run here, so they are kept.
+    private static let revocations = """
+        revoke:
+          - { event: item.revoked, item: "item/{{item}}", inbox: keep }
+          - { event: item.taken, item: "item/{{item}}", user: user, inbox: keep }
+        """
 
     private static func rule(_ name: String, _ random: inout SplitMix) -> String {
         var lines = ["  \(name):", "    when: { event: note.sent }"]
@@ -215,7 +225,7 @@ extension RandomScenario {
         let user: JSONValue = .string(pick(["a", "b", "c"]))
         let thread: JSONValue = .string(pick(["t", "u"]))
         let item: JSONValue = .string(pick(["i", "j"]))
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<22, using: &random) {
         case 0, 1:
             return ("app.active", ["user": user, "device": .string(pick(["phone", "tablet"])), "thread": thread])
         case 2: return ("app.inactive", ["user": user, "device": .string(pick(["phone", "tablet"]))])
@@ -225,6 +235,8 @@ extension RandomScenario {
         case 7: return ("team.joined", ["member": ["user": user, "role": pick(["lead", nil])]])
         case 8: return ("team.left", ["user": user])
         case 9: return ("team.listed", ["users": .array([["id": user, "role": "lead"], ["id": "c", "role": nil]])])
+        case 10: return ("item.revoked", ["item": item])
+        case 11: return ("item.taken", ["item": item, "user": user])
         default:
             let due = (at + .seconds(60 * pick([-90, 20, 90, 600]))).date
             return (

@@ -19,13 +19,13 @@ import TestSupport
 
     /// A worker that can mark rows as dead, with one due row of each app.
     enum Poller: String, CaseIterable, Sendable {
-        case scheduledSendWorker, fanOutWorker, badgeCorrector, pushRevoker, deliveryReportWorker
+        case scheduledSendWorker, fanOutWorker, badgeCorrector, pushRevoker, notificationRevoker, deliveryReportWorker
 
         var policy: String {
             switch self {
             case .scheduledSendWorker: "{ schedule: { at: at } }"
             case .deliveryReportWorker: "{ type: news, report: true }"
-            case .fanOutWorker, .badgeCorrector, .pushRevoker: "{ type: news }"
+            case .fanOutWorker, .badgeCorrector, .pushRevoker, .notificationRevoker: "{ type: news }"
             }
         }
 
@@ -35,6 +35,7 @@ import TestSupport
             case .fanOutWorker: .largeAudience
             case .badgeCorrector: .badge
             case .pushRevoker: .preferenceChange
+            case .notificationRevoker: .revocation
             case .deliveryReportWorker: .report
             }
         }
@@ -47,7 +48,7 @@ import TestSupport
             switch self {
             case .scheduledSendWorker, .badgeCorrector, .pushRevoker: (true, "true")
             case .fanOutWorker: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
-            case .deliveryReportWorker: (false, "NEW.due_at IS NULL")
+            case .deliveryReportWorker, .notificationRevoker: (false, "NEW.due_at IS NULL")
             }
         }
 
@@ -66,6 +67,14 @@ import TestSupport
                         "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(fixture.clock.now.date))"
                     )
                 }
+            case .notificationRevoker:
+                try await fixture.handleEvent()
+                try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
+                try await fixture.pool.execute(
+                    """
+                    INSERT INTO rules.revocation (id, app, event_id, inbox, source, requested_by)
+                    SELECT gen_random_uuid(), app, id, 'remove', 'operator', 'desk' FROM rules.event
+                    """)
             case .pushRevoker:
                 try await fixture.handleEvent()
                 try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
@@ -85,6 +94,7 @@ import TestSupport
             case .fanOutWorker: while try await fixture.teller.processNext() {}
             case .badgeCorrector: try await fixture.corrector.correctDue()
             case .deliveryReportWorker: try await fixture.deliveryReportWorker.report()
+            case .notificationRevoker: try await fixture.notificationRevoker.revokeDue()
             case .pushRevoker:
                 try await eventually("the good row is done", within: .seconds(30)) {
                     try await fixture.revoker.revokeDue()
@@ -97,12 +107,14 @@ import TestSupport
         func wait(_ fixture: TwoAppFixture) async throws {
             fixture.clock.advance(HeldStore.lease)
             try await fixture.pool.execute("UPDATE rules.preference_change SET due_at = '-infinity'")
+            try await fixture.pool.execute(
+                "UPDATE rules.revocation SET due_at = '-infinity' WHERE due_at IS NOT NULL AND dead_at IS NULL")
         }
 
         /// The apps with a published message.
         func published(_ fixture: TwoAppFixture) throws -> Set<AppID> {
             switch self {
-            case .pushRevoker:
+            case .pushRevoker, .notificationRevoker:
                 Set(
                     try fixture.bus.messages(in: StreamName.senderRevocations.rawValue).map {
                         try NotificationRevocation.decode(wireBody: $0.body).app
@@ -204,6 +216,7 @@ import TestSupport
                 case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
                 case .badgeCorrector: try await fixture.corrector.correctDue()
                 case .pushRevoker: try await fixture.revoker.revokeDue()
+                case .notificationRevoker: try await fixture.notificationRevoker.revokeDue()
                 case .deliveryReportWorker, .fanOutWorker: try await fixture.deliveryReportWorker.report()
                 }
             }

@@ -111,6 +111,12 @@ import TestSupport
                 now: { clock.now }, logger: .silent)
         }
 
+        var notificationRevoker: NotificationRevoker {
+            NotificationRevoker(
+                service: "rules", store: RevocationStore(pool: pool, logger: .silent), bus: bus, now: { clock.now },
+                logger: .silent)
+        }
+
         var digestWorker: DigestWorker {
             DigestWorker(
                 store: DigestStore(pool: pool, logger: .silent), currentRules: currentRules, now: { clock.now },
@@ -138,6 +144,7 @@ import TestSupport
         case .inboxFeed: try await stream()
         case .badgeCorrector: try await correct()
         case .pushRevoker: try await revoke()
+        case .notificationRevoker: try await takeBack()
         case .deliveryReportWorker: try await report()
         case .statsRollup: try await tally()
         case .sweeper: try await sweep()
@@ -291,6 +298,27 @@ import TestSupport
             let messages = fixture.bus.messages(in: StreamName.senderRevocations.rawValue)
             #expect(try messages.map { try NotificationRevocation.decode(wireBody: $0.body).app } == [Self.good])
             #expect(try await fixture.dead(.preferenceChange) == ["unreadable"])
+        }
+    }
+
+    private func takeBack() async throws {
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            try await fixture.handleEvent()
+            try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
+            // The second has an app with an invalid name.
+            for app in ["good", "BAD app"] {
+                try await fixture.pool.execute(
+                    """
+                    INSERT INTO rules.revocation (id, app, event_id, inbox, source, requested_by)
+                    SELECT gen_random_uuid(), \(app), id, 'remove', 'operator', 'desk' FROM rules.event
+                    WHERE app = \(app) OR \(app) = 'BAD app' LIMIT 1
+                    """)
+            }
+            try await fixture.notificationRevoker.revokeDue()
+            let messages = fixture.bus.messages(in: StreamName.senderRevocations.rawValue)
+            #expect(try messages.map { try NotificationRevocation.decode(wireBody: $0.body).app } == [Self.good])
+            #expect(try await fixture.dead(.revocation) == ["unreadable"])
+            #expect(try await fixture.count("rules.revocation WHERE ended_at IS NOT NULL AND app = 'good'") == 1)
         }
     }
 

@@ -84,6 +84,8 @@ struct ProductTranscript {
                 + users.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key) \($0.value ?? "-")" }
                 .joined(separator: ", ")
         case .done(let item): "\(item) is done"
+        case .revoke(let item, let user, let keepsInbox, _):
+            "\(item) is revoked for \(user?.rawValue ?? "all")\(keepsInbox ? ", not in the inbox" : "")"
         }
     }
 

@@ -23,12 +23,15 @@ package struct ItemState: Sendable {
     package var done: [ItemKey: Timestamp] = [:]
     /// The event time of each waiting notification.
     package var waiting: [Slot: Timestamp] = [:]
+    package var revoked = RevocationState()
 
     package init(
-        done: [ItemKey: Timestamp] = [:], waiting: [Slot: Timestamp] = [:]
+        done: [ItemKey: Timestamp] = [:], waiting: [Slot: Timestamp] = [:],
+        revoked: RevocationState = RevocationState()
     ) {
         self.done = done
         self.waiting = waiting
+        self.revoked = revoked
     }
 
     /// An item, rule and user. At most one notification can wait for each.
@@ -82,12 +85,13 @@ extension EventCase {
     {
         let engine = DecisionEngine(defaults: defaults, now: now)
         return drafts.flatMap { draft in
-            if let decided = draft.announcement(record) { return [decided] }
+            let isRevoked = itemState.revoked.covers(record.key, draft.item, nil, occurredAt: record.occurredAt)
+            if let decided = draft.announcement(record, isRevoked: isRevoked) { return [decided] }
             let input = draft.input(now: now)
             return draft.recipients.map { recipient in
                 let key = PersonKey(app: draft.rendered.app, user: recipient.user)
                 let decision =
-                    draft.earlyDecision(for: key, people, itemState, engine, occurredAt: record.occurredAt)
+                    draft.earlyDecision(for: key, people, itemState, engine, record)
                     ?? engine.decide(input, &people[key, default: Person()])
                 return DecisionRecord(
                     notification: recipient.notification, step: 0, event: record.key, rule: draft.rendered.rule,
@@ -113,7 +117,7 @@ extension NotificationDraft {
     /// Returns the one decision on an audience or a broadcast; `nil` for other notifications.
     ///
     /// Users' settings do not apply, because rules do not know the users.
-    fileprivate func announcement(_ record: EventRecord) -> DecisionRecord? {
+    fileprivate func announcement(_ record: EventRecord, isRevoked: Bool) -> DecisionRecord? {
         let announced: (id: UUID, decisionLabel: String, reason: RuleDecision.Cause)? =
             audience.map { ($0.campaign, $0.members.decisionLabel, .audience) }
             ?? broadcast.map { ($0.notification, $0.destination.decisionLabel, .broadcast) }
@@ -122,15 +126,21 @@ extension NotificationDraft {
         return DecisionRecord(
             notification: announced.id, step: 0, event: record.key, rule: rendered.rule,
             person: PersonKey(app: rendered.app, user: name),
-            decision: RuleDecision(answer: .push, reason: announced.reason),
+            decision: isRevoked
+                ? RuleDecision(answer: .drop, reason: .revoked)
+                : RuleDecision(answer: .push, reason: announced.reason),
             ruleSet: record.ruleSet)
     }
 
-    /// Decides by the item's state and the schedule, before the user's settings; `nil` if neither applies.
+    /// Decides by revocations, the item's state and the schedule, before the user's settings; `nil` if none applies.
     fileprivate func earlyDecision(
         for key: PersonKey, _ people: [PersonKey: Person], _ itemState: ItemState, _ engine: DecisionEngine,
-        occurredAt: Timestamp
+        _ record: EventRecord
     ) -> RuleDecision? {
+        let occurredAt = record.occurredAt
+        if itemState.revoked.covers(record.key, item, key.user, occurredAt: occurredAt) {
+            return RuleDecision(answer: .drop, reason: .revoked)
+        }
         if let item {
             if let done = itemState.done[item], done >= occurredAt { return RuleDecision(answer: .drop, reason: .done) }
             let slot = ItemState.Slot(item: item, rule: rendered.rule, user: key.user)

@@ -77,6 +77,8 @@ package struct RuleDecision: Hashable, Sendable {
         case unsendable
         /// The rule file no longer has the rule.
         case ruleGone = "rule-gone"
+        /// An operator, or an event under `revoke`, took it back.
+        case revoked
     }
 }
 

@@ -9,6 +9,8 @@ package struct EventCase: Sendable {
     package var defaults: AppDefaults
     package var signals: [Signal]
     package var drafts: [NotificationDraft]
+    /// Whether the app's rules revoke items. The items of the event are then stored.
+    package var storesItems: Bool
 
     package init(
         _ event: DomainEvent, ruleSet: RuleSet, arrivedAt arrival: Timestamp, drafts: [NotificationDraft],
@@ -19,6 +21,7 @@ package struct EventCase: Sendable {
         defaults = ruleSet.defaults
         self.signals = signals
         self.drafts = drafts
+        storesItems = ruleSet.revokesItems
     }
 }
 
@@ -27,7 +30,7 @@ extension NotificationDraft {
     ///
     /// - Parameter unread: each user's number of unread inbox items.
     package func notifications(_ answers: [UUID: RuleDecision.Answer], unread: [PersonKey: Int]) -> [Notification] {
-        guard !hasUnknownRecipients else { return announcements }
+        guard !hasUnknownRecipients else { return isAnnounced(answers) ? announcements : [] }
         func users(_ answer: RuleDecision.Answer) -> [Notification.Recipient] {
             recipients.filter { answers[$0.notification] == answer }.map { recipient in
                 guard countsUnread else { return recipient }
@@ -37,6 +40,12 @@ extension NotificationDraft {
             }
         }
         return notifications(to: users(.push), quietly: false) + notifications(to: users(.pushQuietly), quietly: true)
+    }
+
+    /// Whether the message to an audience or a broadcast is published. It is not if its event was revoked before.
+    package func isAnnounced(_ answers: [UUID: RuleDecision.Answer]) -> Bool {
+        guard let id = audience?.campaign ?? broadcast?.notification else { return false }
+        return answers[id] != .drop
     }
 
     /// - Parameter quietly: whether to push without sound. Such messages have different ids.

@@ -159,7 +159,7 @@ extension FieldUseCollector {
         if let device = source.device {
             add(device, at: "device", AcceptedValue.shown([]).schema(orNull: false))
         }
-        add(source.thread, at: source.user == nil ? "item" : "thread")
+        add(source.thread, at: source.kind.isAboutItem ? "item" : "thread")
     }
 
     mutating func add(_ source: MembershipSource) {

@@ -5,7 +5,7 @@ import Yams
 /// An app's rule file: `<app>.yaml`.
 package enum RuleFile {
     package static let keys = [
-        "app", "language", "zone", "types", "caps", "events", "groups", "presence", "reads", "done", "rules",
+        "app", "language", "zone", "types", "caps", "events", "groups", "presence", "reads", "done", "revoke", "rules",
     ]
     package static let required = ["app", "events", "rules"]
 
@@ -55,9 +55,11 @@ extension RuleFileReader {
         let defaults = self.defaults(table)
         language = defaults.language
         let rules = table["rules"].flatMap { ruleList($0, catalog, defaults) }
-        let signals =
-            (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])
-            + (table["done"].map { done($0, catalog) } ?? [])
+        var signals: [SignalSource] = []
+        for (name, read) in [("presence", presence), ("reads", reads), ("done", done), ("revoke", revoke)] {
+            if let section = table[name] { signals += read(section, catalog) }
+        }
+        if let revoke = table["revoke"], let rules { checkRevocations(revoke, rules) }
         let memberships = table["groups"].map { groups($0, catalog) } ?? []
         // The examples are tested only if the file has no other errors.
         guard let app, let rules, problems.isEmpty else { return nil }

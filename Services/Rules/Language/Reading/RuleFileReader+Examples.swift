@@ -50,7 +50,7 @@ extension RuleFileReader {
         return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], defaults: ruleSet.defaults, rules: rules)
     }
 
-    /// Tests the events about users (`presence`, `reads`, `groups`, `done`) on their examples.
+    /// Tests the events about users (`presence`, `reads`, `groups`, `done`, `revoke`) on their examples.
     func checkSignals(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
         for source in ruleSet.memberships {
             tryExamples(source.when, source.place, catalog, ruleSet.app, source.signal)

@@ -27,6 +27,26 @@ extension RuleFileReader {
         }
     }
 
+    /// Reads `revoke`: the events that take back the notifications of an item.
+    func revoke(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
+        sources(field, catalog, keys: ["event", "data", "item", "user", "inbox"], required: ["event", "item"]) {
+            table, shapes in
+            let inbox: RevokedInbox? = table["inbox"].flatMap { choice($0) }
+            return (.revoke(keepsInbox: inbox == .keep), table["item"].flatMap { template($0, shapes) })
+        }
+    }
+
+    /// The key `inbox` of `revoke`.
+    private enum RevokedInbox: String, CaseIterable {
+        case remove, keep
+    }
+
+    /// Reports `revoke` in a file without an item: no notification could be revoked.
+    func checkRevocations(_ field: Field, _ rules: [Rule]) {
+        guard rules.allSatisfy({ $0.policy.item == nil }) else { return }
+        report(field, "no rule has policy.item, so no notification can be revoked; add an item to a rule")
+    }
+
     private func sources(
         _ field: Field, _ catalog: [String: EventShape], keys: [String], required: [String] = ["event", "user"],
         _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
@@ -38,7 +58,7 @@ extension RuleFileReader {
             let shapes = when.events.compactMap { catalog[$0] }
             let (kind, thread) = rest(table, shapes)
             let user = table["user"].flatMap { path($0, shapes) }
-            guard user != nil || !required.contains("user") else { return nil }
+            guard user != nil || table["user"] == nil && !required.contains("user") else { return nil }
             return SignalSource(
                 place: field.path, when: when, user: user, device: table["device"].flatMap { path($0, shapes) },
                 thread: thread, kind: kind)

@@ -12,8 +12,10 @@ package struct RuleSet: Sendable {
     package let defaults: AppDefaults
     /// The rules of the file, in its order.
     package let rules: [Rule]
-    /// How events report presence, reads and completed items.
+    /// How events report presence, reads, completed and revoked items.
     package let signals: [SignalSource]
+    /// Whether events revoke items. Items of decided events are then stored.
+    package let revokesItems: Bool
     /// How events change groups.
     let memberships: [MembershipSource]
     /// The rules by event type, in the order of the file.
@@ -33,6 +35,9 @@ package struct RuleSet: Sendable {
         directRules = DirectRule.rules(self.defaults)
         self.rules = rules
         self.signals = signals
+        revokesItems = signals.contains { source in
+            if case .revoke = source.kind { true } else { false }
+        }
         self.memberships = memberships
         positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var rulesByEvent: [String: [Rule]] = [:]

@@ -12,6 +12,8 @@ package enum Signal: Hashable, Sendable {
     case membership(group: String, [UserID: String?], MembershipSource.Change)
     /// The item is completed: its waiting notifications are cancelled.
     case done(item: String)
+    /// Notifications about the item are taken back before they are shown: those of `user`, or of all users.
+    case revoke(item: String, user: UserID?, keepsInbox: Bool, place: String)
 
     /// The maximum time that presence lasts without a renewal.
     package static let longestLease = Duration.seconds(600)
@@ -20,16 +22,16 @@ package enum Signal: Hashable, Sendable {
     static let onlyDevice = "-"
 }
 
-/// How events report presence, reads and completed items.
+/// How events report presence, reads, completed and revoked items.
 package struct SignalSource: Hashable, Sendable {
     /// The position in the rule file: `presence.0`.
     package var place: String
     var when: Rule.Condition
-    /// The path of the user id; `nil` for a completed item, which concerns all users.
+    /// The path of the user id; `nil` for an item that concerns all users.
     package var user: String?
     /// The path of the device's name.
     package var device: String?
-    /// The thread on the screen, the thread that was read, or the completed item.
+    /// The thread on the screen, the thread that was read, or the completed or revoked item.
     package var thread: Template?
     package var kind: Kind
 
@@ -38,31 +40,60 @@ package struct SignalSource: Hashable, Sendable {
         case gone
         case read
         case done
+        case revoke(keepsInbox: Bool)
+
+        /// Whether the event names an item, and not a thread.
+        package var isAboutItem: Bool {
+            switch self {
+            case .done, .revoke: true
+            case .present, .gone, .read: false
+            }
+        }
+
+        /// The key of the thread or item in the rule file.
+        fileprivate var threadKey: String {
+            switch self {
+            case .present, .gone: "viewing"
+            case .read: "thread"
+            case .done, .revoke: "item"
+            }
+        }
     }
 
     /// Returns the event's signal; `nil` if it has none.
     package func signal(_ event: DomainEvent, _ scope: Scope) throws(RenderError) -> Signal? {
         guard when.events.contains(event.type), when.holds(event) else { return nil }
         do throws(PlacedProblem) {
-            guard let path = user else {
-                return try thread(scope).map {
-                    .done(item: $0.excerpt(Rule.maximumMute).excerpt(bytes: Rule.maximumNameBytes))
-                }
-            }
-            guard let user = scope[path]?.userID else {
-                throw PlacedProblem("user", .unsuitable(path: path, expected: "a user id"))
-            }
-            let device = try device(scope)
+            let person = try user.map { path throws(PlacedProblem) in try userID(at: path, scope) }
             switch kind {
             case .present(let lease):
-                return .present(user, device: device, viewing: try thread(scope), for: lease)
-            case .gone: return .gone(user, device: device)
-            case .read: return .read(user, thread: try thread(scope))
-            case .done: return Optional.none
+                let (name, viewing) = (try device(scope), try thread(scope))
+                return person.map { .present($0, device: name, viewing: viewing, for: lease) }
+            case .gone:
+                let name = try device(scope)
+                return person.map { .gone($0, device: name) }
+            case .read:
+                let read = try thread(scope)
+                return person.map { .read($0, thread: read) }
+            case .done: return try item(scope).map { .done(item: $0) }
+            case .revoke(let keepsInbox):
+                return try item(scope).map { .revoke(item: $0, user: person, keepsInbox: keepsInbox, place: place) }
             }
         } catch {
             throw RenderError(rule: place, place: error.place, problem: error.problem)
         }
+    }
+
+    private func userID(at path: String, _ scope: Scope) throws(PlacedProblem) -> UserID {
+        guard let user = scope[path]?.userID else {
+            throw PlacedProblem("user", .unsuitable(path: path, expected: "a user id"))
+        }
+        return user
+    }
+
+    /// The item's name, cut to the length of a stored name.
+    private func item(_ scope: Scope) throws(PlacedProblem) -> String? {
+        try thread(scope).map { $0.excerpt(Rule.maximumMute).excerpt(bytes: Rule.maximumNameBytes) }
     }
 
     private func device(_ scope: Scope) throws(PlacedProblem) -> String {
@@ -79,13 +110,7 @@ package struct SignalSource: Hashable, Sendable {
             let name = try thread.render(scope).replacing("\0", with: "")
             return name.isEmpty ? nil : name
         } catch {
-            let place =
-                switch kind {
-                case .present, .gone: "viewing"
-                case .read: "thread"
-                case .done: "item"
-                }
-            throw PlacedProblem(place, error)
+            throw PlacedProblem(kind.threadKey, error)
         }
     }
 }

@@ -1,0 +1,86 @@
+import DecisionLog
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension RevocationStore {
+    static let isDue: SQL = "due_at <= clock_timestamp() AND dead_at IS NULL"
+
+    static func claim(_ which: SQL) -> SQL {
+        """
+        UPDATE rules.revocation SET due_at = clock_timestamp() + \(lease)
+        WHERE id IN (SELECT id FROM rules.revocation \(which) FOR UPDATE SKIP LOCKED)
+        RETURNING \(Revocation.columns), position
+        """
+    }
+
+    static func lockFanOuts(of revocation: Revocation) -> SQL {
+        """
+        SELECT event, rule FROM rules.crowd
+        WHERE due_at IS NOT NULL AND \(RevocationSelection.fanOuts(of: revocation.target, app: revocation.app))
+        ORDER BY event, rule FOR UPDATE
+        """
+    }
+
+    /// Makes fan-outs due, except those whose decided step another process publishes.
+    static func hurry(_ revocation: Revocation, now: Timestamp) -> SQL {
+        """
+        UPDATE rules.crowd SET due_at = least(due_at, \(now.date))
+        WHERE due_at IS NOT NULL AND decided IS NULL
+            AND \(RevocationSelection.fanOuts(of: revocation.target, app: revocation.app))
+        """
+    }
+
+    /// Deletes held notifications, and returns their number. Released ones stay until they are published.
+    static func withdraw(_ notifications: [UUID], now: Timestamp) -> SQL {
+        """
+        WITH gone AS (
+            DELETE FROM rules.held USING rules.saying
+            WHERE held.notification = ANY(\(notifications)) AND held.leaving IS NULL AND saying.id = held.saying
+            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id
+        ), decided AS (
+            INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+            SELECT notification, step, event, rule, user_id, \(now.date), 'drop', 'revoked' FROM gone
+            ON CONFLICT DO NOTHING
+        )
+        SELECT count(*) FROM gone
+        """
+    }
+
+    /// Locks the digests with entries of these notifications, in the order in which decisions lock them.
+    static func lockDigests(of notifications: [UUID]) -> SQL {
+        """
+        SELECT app FROM rules.digest WHERE (app, user_id, bucket) IN (
+            SELECT app, user_id, bucket FROM rules.digest_item WHERE notification = ANY(\(notifications)))
+        ORDER BY app COLLATE "C", user_id COLLATE "C", bucket COLLATE "C" FOR UPDATE
+        """
+    }
+
+    /// Deletes the entries of digests, and returns their number. An entry of a sent digest keeps its last decision.
+    static func remove(_ notifications: [UUID], now: Timestamp) -> SQL {
+        """
+        WITH gone AS (
+            DELETE FROM rules.digest_item WHERE notification = ANY(\(notifications))
+            RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told
+        ), decided AS (
+            INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+            SELECT notification,
+                1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = gone.notification), 0),
+                event, rule, user_id, \(now.date), 'drop', 'revoked' FROM gone WHERE NOT is_told
+            ON CONFLICT DO NOTHING
+        )
+        SELECT count(*) FROM gone
+        """
+    }
+
+    /// Deletes inbox items, and returns their number. Schedules badge corrections for users who lose unread items.
+    static func clearInbox(of notifications: [UUID], now: Timestamp) -> SQL {
+        """
+        WITH gone AS (
+            DELETE FROM rules.inbox WHERE notification = ANY(\(notifications)) RETURNING app, user_id, read_at
+        ), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
+            noted AS (\(BadgeStore.note(now: now)))
+        SELECT count(*) FROM gone
+        """
+    }
+}

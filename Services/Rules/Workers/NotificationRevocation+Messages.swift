@@ -1,0 +1,29 @@
+import AMQP
+import FoundationEssentials
+import Messaging
+import PushProtocol
+
+extension NotificationRevocation {
+    /// Returns the messages that revoke these notifications, with at most ``maximumNotifications`` each. Their ids
+    /// follow from the notifications.
+    ///
+    /// - Parameters:
+    ///   - moment: when they were revoked.
+    ///   - service: the publisher.
+    static func messages(
+        revoking notifications: [UUID], of app: AppID, at moment: Timestamp, from service: String
+    ) throws(WireError) -> [AMQPMessage] {
+        var messages: [AMQPMessage] = []
+        for start in stride(from: 0, to: notifications.count, by: maximumNotifications) {
+            let part = Array(notifications[start..<min(start + maximumNotifications, notifications.count)])
+            let id = DerivedID.uuid5(DerivedID.namespace, "revoked", ids: part)
+            let text = id.uuidString.lowercased()
+            let revocation = NotificationRevocation(
+                trace: Trace(id: id, correlation: text, causation: text), app: app, notifications: part, at: moment)
+            messages.append(
+                try Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
+                    .message(from: service))
+        }
+        return messages
+    }
+}

@@ -1,0 +1,83 @@
+package import FoundationEssentials
+package import Postgres
+import PushProtocol
+
+/// Queries that select the notifications of a revocation. `RevocationLog` counts them, and a worker of rules revokes
+/// them.
+package enum RevocationSelection {
+    /// The longest time that a push may wait for a sender: the retention of the senders' stream.
+    private static let reach = StreamName.senderRevocations.retention
+    /// A push this young may wait for some devices, although others have an outcome.
+    private static let recent = Duration.seconds(3600)
+
+    /// Returns a query for the ids of a revocation's decided notifications, ascending.
+    ///
+    /// A digest belongs to many events, so it is selected by its own id only: it has no decision with the step 0.
+    ///
+    /// - Parameters:
+    ///   - position: only ids after this one.
+    ///   - limit: the maximum number of ids; `nil` means all.
+    package static func notifications(
+        of target: Revocation.Target, app: String, user: String?, after position: UUID? = nil, limit: Int? = nil
+    ) -> SQL {
+        let ofUser: SQL = user.map { "AND decision.user_id = \($0)" } ?? ""
+        let beyond: SQL = position.map { "AND decision.notification > \($0)" } ?? ""
+        let end: SQL = limit.map { "ORDER BY decision.notification LIMIT \($0)" } ?? ""
+        return switch target {
+        case .event(let event):
+            """
+            SELECT decision.notification FROM rules.decision
+            WHERE decision.event IN (\(Self.events(event, app: app))) AND step = 0 \(ofUser) \(beyond) \(end)
+            """
+        case .notification(let notification):
+            """
+            SELECT decision.notification FROM (SELECT \(notification) AS notification) AS decision
+            WHERE true \(beyond) \(end)
+            """
+        case .item(let item, let until):
+            """
+            SELECT decision.notification FROM rules.decision
+                JOIN (\(Self.items(item, app: app, until: until))) AS about USING (event, rule)
+            WHERE step = 0 \(ofUser) \(beyond) \(end)
+            """
+        }
+    }
+
+    /// A condition on `rules.crowd` for a revocation's fan-outs.
+    package static func fanOuts(of target: Revocation.Target, app: String) -> SQL {
+        switch target {
+        case .event(let event): "crowd.event IN (\(events(event, app: app)))"
+        case .notification: "false"
+        case .item(let item, let until):
+            "(crowd.event, crowd.rule) IN (\(items(item, app: app, until: until)))"
+        }
+    }
+
+    /// Returns a query for the pushes among notifications that a sender may still have.
+    ///
+    /// - Parameter chosen: a query for notification ids.
+    package static func pushes(among chosen: SQL) -> SQL {
+        """
+        SELECT chosen.notification FROM (\(chosen)) AS chosen
+            CROSS JOIN LATERAL (
+                SELECT answer, reason, decided_at FROM rules.decision
+                WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
+            ) AS last
+        WHERE last.answer IN ('push', 'push-quietly') AND last.reason <> 'audience'
+            AND last.decided_at > clock_timestamp() - \(reach)
+            AND (last.decided_at > clock_timestamp() - \(recent)
+                OR NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = chosen.notification))
+        """
+    }
+
+    private static func events(_ id: String, app: String) -> SQL {
+        "SELECT key FROM rules.event WHERE event.id = \(id) AND event.app = \(app)"
+    }
+
+    private static func items(_ item: String, app: String, until: Date) -> SQL {
+        """
+        SELECT event, rule FROM rules.event_item
+        WHERE event_item.app = \(app) AND event_item.item = \(item) AND occurred_at <= \(until)
+        """
+    }
+}

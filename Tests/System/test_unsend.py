@@ -1,0 +1,324 @@
+"""Revocations: wherever a notification waits, no phone gets it, and the operator sees why."""
+
+import json
+import time
+import urllib.request
+import uuid
+
+import pytest
+from local_stack import cloud_event, eventually, sql
+from test_revocations import explained, is_revoked, metric
+from test_token_deactivation import script
+
+APP = "family-portal"
+TYPE = "chat.message.created"
+DIRECT = "heliograph.notification.requested"
+STAFF = 1_100
+
+
+def publish(stack, app: str, type: str, data: dict, event: str | None = None) -> str:
+    event = event or f"unsend-{uuid.uuid4()}"
+    stack.publish(f"{app}.{type}", cloud_event(type, data, event), content_type="application/cloudevents+json")
+    return event
+
+
+def tell(stack, user: str, event: str | None = None) -> str:
+    data = {"message": {"id": 1, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
+            "participants": [user]}
+    return publish(stack, APP, TYPE, data, event)
+
+
+def is_decided(stack, event: str, answer: str) -> bool:
+    return sql(stack, "SELECT count(*) > 0 FROM rules.decision JOIN rules.event ON event.key = decision.event "
+                      "WHERE event.id = :'event' AND answer = :'answer'", event=event, answer=answer) == "t"
+
+
+def decisions(stack, event: str) -> set[str]:
+    """`answer reason` of each decision about an event."""
+    return set(sql(stack, "SELECT answer || ' ' || reason FROM rules.decision JOIN rules.event "
+                          "ON event.key = decision.event WHERE event.id = :'event'", event=event).splitlines())
+
+
+def revoke(stack, *options: str, app: str = APP) -> dict:
+    """Revokes with pushctl, waits until it is carried out, and returns the document."""
+    code, output = stack.pushctl("revoke", "--app", app, *options, "--json")
+    assert code == 0, output
+    return json.loads(output)
+
+
+def revoke_and_wait(stack, place: str, *options: str, app: str = APP) -> dict:
+    start = time.monotonic()
+    revoke(stack, *options, app=app)
+    done = eventually(lambda: (state := revoke(stack, *options, app=app))["ended_at"] and state, 30, "the revocation")
+    print(f"{place}: carried out after {time.monotonic() - start:.1f} s, with the start of pushctl: {done['revoked']}")
+    return done
+
+
+def survivors(stack, *tokens: str) -> list[dict]:
+    """The requests for notifications on these phones. Corrections of a badge have no alert."""
+    return [request for provider in ("apns", "fcm") for request in stack.requests(provider)
+            if request.get("token") in tokens and "alert" in json.dumps(request["body"])]
+
+
+def person(stack, phones, app: str = APP, settings: dict | None = None) -> tuple[str, str]:
+    user, token = f"unsend-{uuid.uuid4()}", uuid.uuid4().hex
+    phones(app, user, token)
+    if settings:
+        sql(stack, "INSERT INTO rules.person (app, user_id, settings) VALUES (:'app', :'user', :'settings')",
+            app=app, user=user, settings=json.dumps(settings))
+    return user, token
+
+
+def test_a_notification_held_by_quiet_hours_is_never_pushed(stack, phones):
+    hour = int(sql(stack, "SELECT extract(hour FROM now() AT TIME ZONE 'UTC')::int"))
+    quiet = {"start": f"{hour:02}:00", "end": f"{(hour + 2) % 24:02}:00"}
+    user, token = person(stack, phones, settings={"zone": "UTC", "quiet_hours": quiet})
+    event = tell(stack, user)
+    eventually(lambda: is_decided(stack, event, "hold"), what="the hold")
+    done = revoke_and_wait(stack, "held", "--event", event, "--reason", "wrong text")
+    assert done["revoked"]["held"] == 1 and done["revoked"]["inbox_items"] == 1
+    assert decisions(stack, event) == {"hold quiet-hours", "drop revoked"}
+    assert "wrong text" in explained(stack, event) and "(revoked) taken back" in explained(stack, event)
+    assert sql(stack, "SELECT count(*) FROM rules.held WHERE user_id = :'user'", user=user) == "0"
+    assert survivors(stack, token) == []
+
+
+def test_a_scheduled_notification_is_never_pushed(stack, phones):
+    user, token = person(stack, phones)
+    at = sql(stack, "SELECT to_char(now() AT TIME ZONE 'UTC' + interval '8 seconds', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')")
+    event = publish(stack, APP, DIRECT, {"users": [user], "content": {"body": "Later"}, "at": at})
+    eventually(lambda: is_decided(stack, event, "hold"), what="the hold")
+    revoke_and_wait(stack, "scheduled", "--event", event)
+    # A notification to the same phone at the same time arrives, so the time has passed.
+    later = publish(stack, APP, DIRECT, {"users": [user], "content": {"body": "Control"}, "at": at})
+    eventually(lambda: stack.is_answered(later), 60, "the notification that is not revoked")
+    assert [request["body"]["aps"]["alert"] for request in survivors(stack, token)] == [{"body": "Control"}]
+    assert decisions(stack, event) == {"hold scheduled", "drop revoked"}
+
+
+def test_an_entry_leaves_its_digest(stack, phones):
+    manager, token = person(stack, phones, "monolite-hr")
+    def submit(name: str) -> str:
+        return publish(stack, "monolite-hr", "request.submitted", {
+            "request": {"id": f"r-{uuid.uuid4()}", "kind": "k"}, "worker": {"id": "w", "name": name},
+            "manager": {"id": manager}})
+    wrong, right = submit("Wrong"), submit("Right")
+    for event in (wrong, right):
+        eventually(lambda event=event: is_decided(stack, event, "digest"), what="the gathering")
+    done = revoke_and_wait(stack, "digest", "--event", wrong, app="monolite-hr")
+    assert done["revoked"]["gathered"] == 1
+    sql(stack, "UPDATE rules.digest SET close_at = '-infinity', planned_at = now() - interval '2 days' "
+               "WHERE user_id = :'user'", user=manager)
+    digest = eventually(lambda: survivors(stack, token), 60, "the digest")
+    assert len(digest) == 1 and digest[0]["body"]["count"] == 1, digest
+    assert decisions(stack, wrong) == {"digest gathered", "drop revoked"}
+
+
+def test_a_fan_out_stops_for_the_rest_and_its_queued_pushes_are_skipped(stack, phones):
+    run = uuid.uuid4().hex[:8]
+    users = [f"unsend-{run}-{number:04}" for number in range(STAFF)]
+    tokens = {users[0]: uuid.uuid4().hex, users[-1]: uuid.uuid4().hex}
+    for user, token in tokens.items():
+        phones("baolife", user, token)
+    # A step moves the fan-out ahead, so that it is in progress.
+    sql(stack, """
+        CREATE FUNCTION rules.pause_fan_out() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN NEW.due_at = now() + interval '1 hour'; RETURN NEW; END $$;
+        CREATE TRIGGER pause_fan_out BEFORE UPDATE ON rules.crowd FOR EACH ROW
+        WHEN (OLD.decided IS NOT NULL AND NEW.decided IS NULL AND NEW.due_at IS NOT NULL)
+        EXECUTE FUNCTION rules.pause_fan_out()""")
+    stack.service("stop", "apns-sender")
+    try:
+        event = publish(stack, "baolife", "achievement.unlocked",
+                        {"player": {"id": users}, "achievement": {"id": "a", "name": "A"}})
+        state = ("SELECT told FROM rules.crowd JOIN rules.event ON event.key = crowd.event "
+                 "WHERE event.id = :'event' AND decided IS NULL")
+        eventually(lambda: sql(stack, state, event=event), 60, "the first step")
+        assert "in progress: 500 users decided" in explained(stack, event)
+        done = revoke_and_wait(stack, "fan-out", "--event", event, app="baolife")
+        assert done["revoked"] == {"held": 0, "gathered": 0, "fan_outs": 1, "pushes": 500, "inbox_items": 500}
+        eventually(lambda: "drop revoked" in decisions(stack, event), 30, "the end of the fan-out")
+    finally:
+        sql(stack, "DROP TRIGGER pause_fan_out ON rules.crowd; DROP FUNCTION rules.pause_fan_out()")
+        stack.service("start", "apns-sender")
+    eventually(lambda: stack.is_answered(event) or is_revoked(stack, event), 60, "the outcome of the first step")
+    eventually(lambda: stack.depth("apns-sender.pushes.interactive.baolife") == 0, 60, "an empty queue")
+    assert survivors(stack, *tokens.values()) == []
+    assert sql(stack, "SELECT count(*) FROM rules.decision JOIN rules.event ON event.key = decision.event "
+                      "WHERE event.id = :'event'", event=event) == "501"
+
+
+def test_a_push_kept_by_a_paused_route_is_skipped(stack, phones):
+    user, token = person(stack, phones)
+    stack.service("stop", "provider-simulator")
+    try:
+        event = tell(stack, user)
+        route = ("heliograph_route_open{", f'app="{APP}"', 'environment="production"')
+        eventually(lambda: metric(stack, *route) == 0, 60, "a paused route")
+        done = revoke_and_wait(stack, "paused route", "--event", event)
+        assert done["revoked"]["pushes"] == 1
+    finally:
+        stack.service("start", "provider-simulator")
+    eventually(lambda: is_revoked(stack, event), 180, "the outcome")
+    assert survivors(stack, token) == []
+
+
+def test_a_push_in_a_retry_level_is_skipped(stack, phones):
+    user, token = person(stack, phones)
+    script(stack, provider="apns", token=token, status=502, body="", count=1)
+    event = tell(stack, user)
+    eventually(lambda: len(survivors(stack, token)) == 1, what="the request that is refused")
+    notification = sql(stack, "SELECT notification FROM rules.decision WHERE user_id = :'user'", user=user)
+    revoke_and_wait(stack, "retry level", "--notification", notification, "--user", user)
+    # The retry level returns the push after half a minute.
+    eventually(lambda: is_revoked(stack, event), 120, "the outcome")
+    assert [request["status"] for request in survivors(stack, token)] == [502]
+
+
+def items(stack, bearer: str) -> list[str]:
+    status, answer = stack.http("GET", f"{stack.env['RULES_URL']}/v1/inbox",
+                                headers={"Authorization": f"Bearer {bearer}"})
+    assert status == 200 and answer["unread"] == len(answer["items"]), answer
+    return [item["id"] for item in answer["items"]]
+
+
+class Stream:
+    """The events of `/v1/inbox/stream`."""
+
+    def __init__(self, stack, bearer: str, after: str = ""):
+        headers = {"Authorization": f"Bearer {bearer}"} | ({"Last-Event-ID": after} if after else {})
+        self.response = urllib.request.urlopen(
+            urllib.request.Request(f"{stack.env['RULES_URL']}/v1/inbox/stream", headers=headers), timeout=30)
+
+    def next(self) -> tuple[str, str]:
+        """(position, notification id) of the next item."""
+        position = ""
+        for line in self.response:
+            name, _, value = line.decode().rstrip("\n").partition(": ")
+            if name == "id":
+                position = value
+            if name == "data":
+                return position, json.loads(value)["id"]
+        raise AssertionError("the stream has ended")
+
+
+def test_the_inbox_its_stream_and_the_badge_lose_the_notification(stack, phones):
+    user, token = person(stack, phones)
+    bearer = stack.bearer(APP, user)
+    first = Stream(stack, bearer)
+    events = [tell(stack, user)]
+    position, kept = first.next()
+    first.response.close()
+    events.append(tell(stack, user))
+    eventually(lambda: len(items(stack, bearer)) == 2, what="two items")
+    for event in events:
+        eventually(lambda event=event: stack.is_answered(event), what="the outcomes")
+    wrong = next(id for id in items(stack, bearer) if id != kept)
+    done = revoke_and_wait(stack, "inbox", "--event", events[1])
+    assert done["revoked"]["inbox_items"] == 1
+    assert items(stack, bearer) == [kept]
+    # A stream that continues after the first item does not deliver the second.
+    stream = Stream(stack, bearer, after=position)
+    events.append(tell(stack, user))
+    _, third = stream.next()
+    stream.response.close()
+    assert third not in (kept, wrong)
+    # Without unread items the badge is cleared.
+    for event in (events[0], events[2]):
+        revoke_and_wait(stack, "inbox", "--event", event)
+    assert items(stack, bearer) == []
+    def badges() -> list[int]:
+        return [request["body"]["aps"]["badge"] for request in stack.requests("apns")
+                if request.get("token") == token and "alert" not in request["body"]["aps"]]
+    eventually(lambda: badges()[-1:] == [0], 30, "the corrected badge")
+
+
+def test_kept_inbox_items_stay(stack, phones):
+    user, token = person(stack, phones)
+    stack.service("stop", "apns-sender")
+    try:
+        event = tell(stack, user)
+        eventually(lambda: is_decided(stack, event, "push"), what="the decision")
+        revoke_and_wait(stack, "sender's queue", "--event", event, "--inbox", "keep")
+    finally:
+        stack.service("start", "apns-sender")
+    eventually(lambda: is_revoked(stack, event), 60, "the outcome")
+    assert survivors(stack, token) == []
+    assert len(items(stack, stack.bearer(APP, user))) == 1
+
+
+@pytest.fixture(scope="module")
+def key(stack) -> str:
+    code, output = stack.pushctl("keys", "create", "--service", "rules", "--name", "support desk", "--app", APP,
+                                 "--may", "notifications:revoke")
+    assert code == 0, output
+    return output.strip().splitlines()[-1]
+
+
+def post(stack, key: str, body: dict):
+    return stack.http("POST", f"{stack.env['RULES_URL']}/v1/operator/revocations", body,
+                      headers={"Authorization": f"Bearer {key}"})
+
+
+def test_bad_input_has_a_clear_answer_and_no_effect(stack, phones, key):
+    user, token = person(stack, phones)
+    event = tell(stack, user)
+    eventually(lambda: stack.is_answered(event), what="the push")
+    for app, name in ((APP, f"never-{uuid.uuid4()}"), ("baolife", event)):
+        code, output = stack.pushctl("revoke", "--app", app, "--event", name)
+        assert code == 66 and "has no event" in output and "--ahead" in output, output
+    code, output = stack.pushctl("revoke", "--app", APP, "--notification", str(uuid.uuid4()))
+    assert code == 66 and "has no notification" in output, output
+    for arguments in ((), ("--event", event, "--notification", str(uuid.uuid4())), ("--notification", "x"),
+                      ("--event", event, "--inbox", "drop"), ("--event", event, "--reason", "")):
+        assert stack.pushctl("revoke", "--app", APP, *arguments)[0] == 64, arguments
+    for body, status in (({"app": APP, "event": f"never-{uuid.uuid4()}"}, 404), ({"app": "baolife", "event": event}, 403),
+                         ({"app": APP}, 400), ({"app": APP, "event": event, "inbox": "drop"}, 400)):
+        assert post(stack, key, body)[0] == status, body
+    code, output = stack.pushctl("revoke", "--app", APP, "--event", event, "--dry-run", "--json")
+    assert code == 0 and json.loads(output)["would_revoke"]["inbox_items"] == 1, output
+    assert sql(stack, "SELECT count(*) FROM rules.revocation WHERE event_id = :'event'", event=event) == "0"
+    # The provider has accepted it: the phone keeps it, and the inbox item goes.
+    body = {"app": APP, "event": event, "reason": "late"}
+    status, first = post(stack, key, body)
+    assert status == 202 and first["requested_by"] == "support desk" and first["reason"] == "late"
+    eventually(lambda: post(stack, key, body)[1]["ended_at"], 30, "the revocation")
+    status, second = post(stack, key, body | {"reason": "again"})
+    assert status == 200 and second["id"] == first["id"] and second["reason"] == "late"
+    assert sql(stack, "SELECT count(*) FROM rules.revocation WHERE event_id = :'event'", event=event) == "1"
+    assert len(survivors(stack, token)) == 1
+    assert items(stack, stack.bearer(APP, user)) == []
+
+
+def test_an_event_revoked_ahead_is_dropped_when_it_arrives(stack, phones):
+    user, token = person(stack, phones)
+    event = f"unsend-{uuid.uuid4()}"
+    revoke_and_wait(stack, "before its notification", "--event", event, "--ahead")
+    tell(stack, user, event)
+    control = tell(stack, user)
+    eventually(lambda: stack.is_answered(control), what="the push that is not revoked")
+    eventually(lambda: decisions(stack, event) == {"drop revoked"}, what="the decision")
+    assert len(survivors(stack, token)) == 1
+
+
+def test_a_killed_rules_process_leaves_no_revocation_half_done(stack, phones):
+    user, token = person(stack, phones)
+    stack.service("stop", "apns-sender")
+    try:
+        event = tell(stack, user)
+        eventually(lambda: is_decided(stack, event, "push"), what="the decision")
+        stack.service("kill", "rules")
+        assert revoke(stack, "--event", event)["ended_at"] is None
+        stack.service("start", "rules")
+        stack.service("ready", "rules")
+        eventually(lambda: revoke(stack, "--event", event)["ended_at"], 60, "the revocation")
+    finally:
+        stack.service("start", "apns-sender")
+    eventually(lambda: is_revoked(stack, event), 60, "the outcome")
+    assert survivors(stack, token) == []
+
+
+def test_a_revoked_notification_leaves_no_gap_in_the_census(stack):
+    eventually(lambda: sql(stack, "SELECT count(*) FROM rules.census_gap WHERE event LIKE 'unsend-%'") == "0", 90,
+               "a census without gaps")
+    assert sql(stack, "SELECT count(*) FROM rules.revocation WHERE due_at IS NOT NULL") == "0"
