@@ -126,7 +126,9 @@ def test_one_query_finds_a_notification_in_the_logs_of_each_service(stack, phone
          "traceparent": f"00-{trace}-{uuid.uuid4().hex[:16]}-01"})
     assert status == 202, answer
     eventually(lambda: states(stack, user) == ["active", "invalidated"], 60, "the end of the dead registration")
-    eventually(lambda: stack.is_answered(id), 60, "the outcomes")
+    outcomes = ("SELECT count(*) FROM rules.outcome JOIN rules.decision d USING (notification) "
+                "JOIN rules.event e ON e.key = d.event WHERE e.id = :'event'")
+    eventually(lambda: sql(stack, outcomes, event=id) == "2", 60, "the outcomes of both phones")
 
     wanted = {"events-api", "rules", "token-registry", "apns-sender", "feedback"}
     eventually(lambda: services(found(stack, id)) == wanted, 60, "the event in the logs of each service that had it")
