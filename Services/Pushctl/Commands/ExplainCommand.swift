@@ -20,11 +20,7 @@ struct ExplainCommand: AsyncParsableCommand {
         let json = output.json
         let isKnown = try await withDatabase { database in
             let store = ExplanationStore(database)
-            var explanations = try await store.explain(question)
-            for index in explanations.indices {
-                let explanation = explanations[index]
-                explanations[index].revocations = try await RevocationLog(database).revocations(of: explanation)
-            }
+            let explanations = try await RevocationLog(database).adding(to: store.explain(question))
             guard !explanations.isEmpty else { return false }
             if json {
                 try await Self.writeJSON(explanations, question, store)

@@ -48,9 +48,7 @@ struct RevokeCommand: AsyncParsableCommand {
         let target: RevocationRequest.Target
         switch (event, notification) {
         case (let event?, nil):
-            guard (1...CloudEvents.maximumNameLength).contains(event.utf8.count),
-                event.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
-            else { throw CommandError("“--event” is not an event's id", .usage) }
+            guard CloudEvents.isID(event) else { throw CommandError("“--event” is not an event's id", .usage) }
             target = .event(event)
         case (nil, let text?):
             guard let id = UUID(uuidString: text) else {
@@ -66,13 +64,8 @@ struct RevokeCommand: AsyncParsableCommand {
             guard let id = UserID(rawValue: user) else { throw CommandError("“\(user)” is not a user id", .usage) }
             request.user = id
         }
-        if let reason {
-            guard (1...RevocationRequest.maximumReason).contains(reason.unicodeScalars.count),
-                !reason.utf8.contains(where: { $0 < 0x20 })
-            else {
-                throw CommandError(
-                    "a reason has 1–\(RevocationRequest.maximumReason) characters without controls", .usage)
-            }
+        if let reason, !reason.isFreeText(upTo: RevocationRequest.maximumReason) {
+            throw CommandError("a reason has 1–\(RevocationRequest.maximumReason) characters without controls", .usage)
         }
         return request
     }

@@ -51,10 +51,7 @@ struct OperatorRoutes: Sendable {
     }
 
     private func explain(_ question: ExplanationStore.ExplanationQuery) async throws -> JSONValue {
-        var explanations = try await explanations.explain(question)
-        for index in explanations.indices {
-            explanations[index].revocations = try await revocations.revocations(of: explanations[index])
-        }
+        let explanations = try await revocations.adding(to: explanations.explain(question))
         guard !explanations.isEmpty else {
             throw APIError(
                 status: .notFound,
@@ -75,8 +72,7 @@ struct OperatorRoutes: Sendable {
     ) throws(APIError) -> ExplanationStore.ExplanationQuery {
         // Event ids are arbitrary text. The router passes path parameters percent-encoded.
         guard let event = context.parameters.get("event")?.removingPercentEncoding,
-            (1...CloudEvents.maximumNameLength).contains(event.utf8.count),
-            event.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
+            CloudEvents.isID(event)
         else {
             throw APIError(
                 status: .badRequest,

@@ -20,15 +20,15 @@ struct RevocationBody: Hashable, Sendable {
         guard let app = members["app"]?.string.flatMap({ AppID(rawValue: $0) }) else {
             throw .invalid(path: "app", problem: "expected an app id")
         }
-        let isAhead = try Self.flag(members["ahead"], at: "ahead")
-        let keys = Set(value.object.map { Array($0.keys) } ?? [])
-        request = RevocationRequest(
-            app: app, target: try Self.target(members, keys), inbox: try Self.inbox(members["inbox"]), isAhead: isAhead)
-        if let user = members["user"] {
-            guard let id = user.string.flatMap({ UserID(rawValue: $0) }) else {
-                throw .invalid(path: "user", problem: "expected a user id")
-            }
-            request.user = id
+        let isAhead = try members.flag("ahead") ?? false
+        let keys = Set((value.object ?? [:]).keys)
+        request = RevocationRequest(app: app, target: try Self.target(members, keys), isAhead: isAhead)
+        let inbox = try members.optional("inbox", "expected “remove” or “keep”") { value in
+            value.string.flatMap(Revocation.Inbox.init(rawValue:))
+        }
+        if let inbox { request.inbox = inbox }
+        request.user = try members.optional("user", "expected a user id") { value in
+            value.string.flatMap(UserID.init(rawValue:))
         }
         request.reason = try members.freeText("reason", RevocationRequest.maximumReason)
         if keys.contains("ahead"), case .notification = request.target {
@@ -42,9 +42,7 @@ struct RevocationBody: Hashable, Sendable {
     ) throws(WireError) -> RevocationRequest.Target {
         switch (keys.contains("event"), keys.contains("notification")) {
         case (true, false):
-            guard let id = members["event"]?.string, (1...CloudEvents.maximumNameLength).contains(id.utf8.count),
-                id.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
-            else {
+            guard let id = members["event"]?.string, CloudEvents.isID(id) else {
                 throw .invalid(
                     path: "event",
                     problem: "expected an event's id of 1–\(CloudEvents.maximumNameLength) bytes without controls")
@@ -57,22 +55,6 @@ struct RevocationBody: Hashable, Sendable {
             return .notification(id)
         case (true, true), (false, false):
             throw .invalid(path: "the body", problem: "expected event or notification, and not both")
-        }
-    }
-
-    private static func inbox(_ value: JSONValue?) throws(WireError) -> Revocation.Inbox {
-        guard let value else { return .remove }
-        guard let inbox = value.string.flatMap({ Revocation.Inbox(rawValue: $0) }) else {
-            throw .invalid(path: "inbox", problem: "expected “remove” or “keep”")
-        }
-        return inbox
-    }
-
-    private static func flag(_ value: JSONValue?, at path: String) throws(WireError) -> Bool {
-        switch value {
-        case nil: return false
-        case .bool(let flag): return flag
-        default: throw .invalid(path: path, problem: "expected true or false")
         }
     }
 }

@@ -120,12 +120,10 @@ struct EventHandler: StageHandler {
     /// Logs each decision, at `debug`. The decision log has them at any level, with their reasons.
     private func log(_ answers: [UUID: RuleDecision.Answer], of delivery: Delivery<DomainEvent>) {
         guard logger.logLevel <= .debug else { return }
+        var metadata = delivery.logMetadata
         for (notification, answer) in answers {
-            logger.debug(
-                "Notification decided: \(answer.word)",
-                metadata: delivery.logMetadata.merging([
-                    LogKey.notification: "\(Hexadecimal.text(of: notification))"
-                ]) { $1 })
+            metadata[LogKey.notification] = .string(Hexadecimal.text(of: notification))
+            logger.debug("Notification decided: \(answer.word)", metadata: metadata)
         }
     }
 

@@ -97,14 +97,13 @@ private enum ItemRows {
 
     static func withdraw(_ withdrawals: [ItemWithdrawal], now: Timestamp) -> SQL {
         """
-        WITH gone AS (
-            DELETE FROM rules.held USING rules.saying, \(table(withdrawals))
-            WHERE (held.app, held.item) = (new.app, new.item) AND held.said_at <= new.at AND held.leaving IS NULL
-                AND coalesce(held.user_id = new.only_user, true) AND saying.id = held.saying
-            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id, new.reason
-        )
-        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-        SELECT notification, step, event, rule, user_id, \(now.date), 'drop', reason FROM gone ON CONFLICT DO NOTHING
+        WITH \(DroppedRows.held(
+            where: """
+                (held.app, held.item) = (new.app, new.item) AND held.said_at <= new.at
+                    AND coalesce(held.user_id = new.only_user, true)
+                """,
+            joining: ", \(table(withdrawals))", reason: "new.reason"))
+        \(DroppedRows.decideHeld(now: now))
         """
     }
 
@@ -117,13 +116,9 @@ private enum ItemRows {
             ORDER BY digest_item.app, digest_item.user_id, digest_item.bucket, digest_item.item FOR UPDATE OF digest_item
         ), gone AS (
             DELETE FROM rules.digest_item USING found WHERE digest_item.ctid = found.place
-            RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told, found.reason
+            RETURNING \(DroppedRows.gathered), found.reason
         )
-        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-        SELECT notification,
-            1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = gone.notification), 0),
-            event, rule, user_id, \(now.date), 'drop', reason FROM gone WHERE NOT is_told
-        ON CONFLICT DO NOTHING
+        \(DroppedRows.decideGathered(now: now))
         """
     }
 
@@ -147,14 +142,8 @@ private enum ItemRows {
 
     static func replace(_ notifications: [UUID], now: Timestamp) -> SQL {
         """
-        WITH gone AS (
-            DELETE FROM rules.held USING rules.saying
-            WHERE held.notification = ANY(\(notifications)) AND held.leaving IS NULL AND saying.id = held.saying
-            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id
-        )
-        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-        SELECT notification, step, event, rule, user_id, \(now.date), 'drop', 'replaced' FROM gone
-        ON CONFLICT DO NOTHING
+        WITH \(DroppedRows.held(where: "held.notification = ANY(\(notifications))", reason: "'replaced'"))
+        \(DroppedRows.decideHeld(now: now))
         """
     }
 }

@@ -11,9 +11,9 @@ struct ItemWithdrawal {
     /// The time of the event. Notifications of later events stay.
     var until: Timestamp
     /// `nil` for an item that is done.
-    var revocation: Revocation?
+    var revocation: RevokeSignal?
 
-    struct Revocation {
+    struct RevokeSignal {
         /// Derived from the event and the place in the rule file.
         var id: UUID
         var user: UserID?
@@ -39,7 +39,7 @@ struct ItemWithdrawal {
                     revocations.append(
                         ItemWithdrawal(
                             item: ItemKey(app: app, item: item), until: moment,
-                            revocation: Revocation(id: id, user: user, keepsInbox: keepsInbox, place: place)))
+                            revocation: RevokeSignal(id: id, user: user, keepsInbox: keepsInbox, place: place)))
                 case .present, .gone, .read, .membership: break
                 }
             }
@@ -59,7 +59,7 @@ extension PostgresTransaction {
             SELECT id, app, item, until_at, user_id, inbox, 'rule', place FROM unnest(
                 \(rows.map(\.1.id)), \(rows.map(\.0.item.app.rawValue)), \(rows.map(\.0.item.item)),
                 \(rows.map(\.0.until.date)), \(rows.map(\.1.user?.rawValue)),
-                \(rows.map { ($0.1.keepsInbox ? DecisionLog.Revocation.Inbox.keep : .remove).rawValue }),
+                \(rows.map { ($0.1.keepsInbox ? Revocation.Inbox.keep : .remove).rawValue }),
                 \(rows.map(\.1.place))
             ) AS new (id, app, item, until_at, user_id, inbox, place) ORDER BY id
             ON CONFLICT DO NOTHING

@@ -31,18 +31,11 @@ extension RevocationStore {
         """
     }
 
-    /// Deletes held notifications, and returns their number. Released ones stay until they are published.
+    /// Drops held notifications, and returns their number.
     static func withdraw(_ notifications: [UUID], now: Timestamp) -> SQL {
         """
-        WITH gone AS (
-            DELETE FROM rules.held USING rules.saying
-            WHERE held.notification = ANY(\(notifications)) AND held.leaving IS NULL AND saying.id = held.saying
-            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id
-        ), decided AS (
-            INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-            SELECT notification, step, event, rule, user_id, \(now.date), 'drop', 'revoked' FROM gone
-            ON CONFLICT DO NOTHING
-        )
+        WITH \(DroppedRows.held(where: "held.notification = ANY(\(notifications))", reason: "'revoked'")),
+            decided AS (\(DroppedRows.decideHeld(now: now)))
         SELECT count(*) FROM gone
         """
     }
@@ -56,19 +49,13 @@ extension RevocationStore {
         """
     }
 
-    /// Deletes the entries of digests, and returns their number. An entry of a sent digest keeps its last decision.
+    /// Drops the entries of digests, and returns their number.
     static func remove(_ notifications: [UUID], now: Timestamp) -> SQL {
         """
         WITH gone AS (
             DELETE FROM rules.digest_item WHERE notification = ANY(\(notifications))
-            RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told
-        ), decided AS (
-            INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-            SELECT notification,
-                1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = gone.notification), 0),
-                event, rule, user_id, \(now.date), 'drop', 'revoked' FROM gone WHERE NOT is_told
-            ON CONFLICT DO NOTHING
-        )
+            RETURNING \(DroppedRows.gathered), 'revoked' AS reason
+        ), decided AS (\(DroppedRows.decideGathered(now: now)))
         SELECT count(*) FROM gone
         """
     }

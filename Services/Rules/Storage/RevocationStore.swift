@@ -42,11 +42,7 @@ struct RevocationStore: Sendable {
         let taken = try await Outage.ofDatabase {
             try await isolatingRows(
                 pool, logger, batch: { try await take(due) },
-                keys: {
-                    try await pool.query("SELECT id FROM rules.revocation \(due)").map { row in
-                        try row.decode(UUID.self, at: 0)
-                    }
-                },
+                keys: { try await pool.query("SELECT id FROM rules.revocation \(due)").column(UUID.self) },
                 alone: { try await take("WHERE \(Self.isDue) AND id = \($0)") },
                 dead: { Self.dead($0, of: nil, .failed) })
         }
@@ -56,18 +52,10 @@ struct RevocationStore: Sendable {
 
     private func take(_ which: SQL) async throws -> [Work] {
         try await pool.transaction { transaction in
-            var works: [Work] = []
-            var dead: [DeadRow] = []
-            for row in try await transaction.query(Self.claim(which)) {
-                do {
-                    works.append(
-                        Work(
-                            revocation: try Revocation(row: row), app: try row.decode(at: 1),
-                            position: try row.decode(at: 18)))
-                } catch {
-                    dead.append(Self.dead(try row.decode(at: 0), of: try row.decode(at: 1), .unreadable))
-                }
-            }
+            let (works, dead) = try await transaction.query(Self.claim(which)).readable({ row in
+                Work(
+                    revocation: try Revocation(row: row), app: try row.decode(at: 1), position: try row.decode(at: 18))
+            }) { row in Self.dead(try row.decode(at: 0), of: try row.decode(at: 1), .unreadable) }
             try await transaction.markDead(dead, logger)
             return works
         }
@@ -102,13 +90,11 @@ struct RevocationStore: Sendable {
         return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 var next = Step()
-                for row in try await transaction.query(
+                next.notifications = try await transaction.query(
                     RevocationSelection.notifications(
                         of: revocation.target, app: revocation.app, user: revocation.user, after: work.position,
-                        limit: step))
-                {
-                    next.notifications.append(try row.decode(at: 0))
-                }
+                        limit: step)
+                ).column(UUID.self)
                 next.isLast = next.notifications.count < step
                 guard !next.notifications.isEmpty else { return next }
                 let held = try await transaction.query(Self.withdraw(next.notifications, now: now)).single(Int.self)
@@ -116,9 +102,7 @@ struct RevocationStore: Sendable {
                 _ = try await transaction.query(Self.lockDigests(of: next.notifications))
                 let gathered = try await transaction.query(Self.remove(next.notifications, now: now)).single(Int.self)
                 let ids: SQL = "SELECT unnest(\(next.notifications)) AS notification"
-                for row in try await transaction.query(RevocationSelection.pushes(among: ids)) {
-                    next.pushes.append(try row.decode(at: 0))
-                }
+                next.pushes = try await transaction.query(RevocationSelection.pushes(among: ids)).column(UUID.self)
                 try await transaction.execute(
                     """
                     UPDATE rules.revocation SET held = held + \(held), gathered = gathered + \(gathered),

@@ -52,27 +52,31 @@ package struct RevocationLog: Sendable {
         }
     }
 
-    /// Returns the latest revocations that concern an event or a notification on the page of its explanation.
-    package func revocations(of explanation: Explanation) async throws(PostgresError) -> [Revocation] {
-        var revocations: [Revocation] = []
+    /// Adds the latest revocations to explanations: those of the event, or of a notification on the page.
+    package func adding(to explanations: [Explanation]) async throws(PostgresError) -> [Explanation] {
+        var explanations = explanations
+        for index in explanations.indices {
+            explanations[index].revocations = try await revocations(of: explanations[index])
+        }
+        return explanations
+    }
+
+    private func revocations(of explanation: Explanation) async throws(PostgresError) -> [Revocation] {
         let ofItem: SQL = """
             revocation.item IN (
                 SELECT event_item.item FROM rules.event_item JOIN rules.event ON event.key = event_item.event
                 WHERE event.id = \(explanation.id) AND event.app = \(explanation.app)
                     AND event_item.occurred_at <= revocation.until_at)
             """
-        for row in try await database.query(
+        return try await database.query(
             """
             \(Self.select(
                 """
                 revocation.app = \(explanation.app) AND (revocation.event_id = \(explanation.id)
                     OR revocation.notification = ANY(\(explanation.traces.map(\.notification))) OR \(ofItem))
                 """)) ORDER BY requested_at DESC, revocation.id LIMIT \(Self.maximumRevocations)
-            """)
-        {
-            revocations.append(try Revocation(row))
-        }
-        return revocations
+            """
+        ).map { row throws(PostgresError) in try Revocation(row) }
     }
 
     /// Returns the result of a request that cannot be stored; `nil` for any other.

@@ -28,15 +28,15 @@ extension Request {
     /// - Parameters:
     ///   - other: another media type accepted as JSON.
     ///   - parse: throws an error whose description is for the client.
-    package func read<Body>(
-        atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws -> Body
+    package func read<Body, Failure: Error & CustomStringConvertible>(
+        atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws(Failure) -> Body
     ) async throws(APIError) -> Body {
         try checkIsJSON(or: other)
         let bytes = try await bytes(upTo: limit)
         do {
             return try parse(bytes)
         } catch {
-            throw APIError(status: .badRequest, message: "\(error)")
+            throw APIError(status: .badRequest, message: error.description)
         }
     }
 

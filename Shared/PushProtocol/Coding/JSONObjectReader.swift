@@ -53,8 +53,7 @@ package struct JSONObjectReader {
     /// - Parameter limit: in Unicode scalars, as JSON Schema counts them.
     package func freeText(_ name: String, _ limit: Int) throws(WireError) -> String? {
         try optional(name, "expected 1–\(limit) characters without controls") { value in
-            guard let text = value.string, (1...limit).contains(text.unicodeScalars.count) else { return nil }
-            return text.utf8.contains { $0 < 0x20 } ? nil : text
+            value.string.flatMap { $0.isFreeText(upTo: limit) ? $0 : nil }
         }
     }
 

@@ -10,6 +10,14 @@ extension String {
         }
     }
 
+    /// Whether the string has 1 to `limit` Unicode scalars, and no control characters below the space.
+    package func isFreeText(upTo limit: Int) -> Bool {
+        (1...limit).contains(unicodeScalars.count) && !utf8.contains { $0 < 0x20 }
+    }
+
+    /// Whether the string has no ASCII control characters, DEL included.
+    var hasNoControls: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+
     /// The string in lower case. Requires ASCII; returns the same string when it is already in lower case.
     package var lowercasedASCII: String {
         var text = self

@@ -9,9 +9,7 @@ package struct UserID: ValidatedString {
 
     /// Returns `nil` for an invalid user id.
     package init?(rawValue: String) {
-        guard !rawValue.isEmpty, rawValue.utf8.count <= UserID.maximumLength,
-            rawValue.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
-        else { return nil }
+        guard !rawValue.isEmpty, rawValue.utf8.count <= UserID.maximumLength, rawValue.hasNoControls else { return nil }
         self.rawValue = rawValue
     }
 }

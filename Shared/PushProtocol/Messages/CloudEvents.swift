@@ -56,6 +56,11 @@ package enum CloudEvents {
         return try event(app: app, data: members["data"] ?? .object([:]), headers: headers) { members[$0] }
     }
 
+    /// Whether a text can be the `id` of an accepted event.
+    package static func isID(_ text: String) -> Bool {
+        (1...maximumNameLength).contains(text.utf8.count) && text.hasNoControls
+    }
+
     private static func event(
         app: AppID, data: JSONValue, headers: [String: String], attribute: (String) -> JSONValue?
     ) throws(WireError) -> DomainEvent {
@@ -68,7 +73,7 @@ package enum CloudEvents {
                 guard value.utf8.count <= limit else {
                     throw .invalid(path: name, problem: "it is longer than \(limit) bytes")
                 }
-                guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+                guard value.hasNoControls else {
                     throw .invalid(path: name, problem: "it holds a control character")
                 }
                 return value

@@ -240,8 +240,7 @@ extension JSONObjectReader {
 extension JSONValue {
     /// The name of a group, a role or a type.
     fileprivate var directName: String? {
-        guard let text = string, (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
-        else { return nil }
+        guard let text = string, (1...256).contains(text.utf8.count), text.hasNoControls else { return nil }
         return text
     }
 }
