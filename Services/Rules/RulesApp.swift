@@ -49,8 +49,8 @@ struct RulesApp {
         let verifier = try await context.bearerVerifier(catalog, caFile: .rulesCAFile)
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
-            publishingTo: [.notifications, .census], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 17)
+            publishingTo: [.notifications, .census, .events], apps: catalog.ids)
+        let database = try context.database(schema: "rules", migration: 18)
 
         let pool = database.pool
         let logger = context.logger
@@ -87,11 +87,12 @@ struct RulesApp {
             condition: context.readiness.condition("rules", .waiting("the rule files are not checked yet")),
             logger: logger)
         let appReloader = try context.appReloader(
-            catalog, using: .bearer, consuming: { [.rulesAppEvents($0.id)] }, publishingTo: [.notifications]
+            catalog, using: .bearer, consuming: { [.rulesAppEvents($0.id)] }, publishingTo: [.notifications, .events]
         ) { app, queues in
             // Before the first event: the rule file may be as new as the app. Before the keys, which a repeated call would
             // add again.
-            guard ruleReloader.look() || currentRules.ruleSets.ruleSets[app.id] != nil else {
+            apps.noteBorrowers(of: app)
+            guard ruleReloader.look(againIfRefused: true) || currentRules.ruleSets.ruleSets[app.id] != nil else {
                 throw ConfigurationError("the rule files in \(directory) are refused; see the log")
             }
             try await verifier.add(app)
@@ -172,7 +173,8 @@ struct RulesApp {
     /// Loads the rule files of a folder. The error has a line for each mistake.
     private static func rules(in directory: String, of apps: ActiveApps) throws(ConfigurationError) -> RuleSets {
         do {
-            return try RuleDirectory.load(directory) { apps.contains($0) }
+            return try RuleDirectory.load(
+                directory, isConfigured: { apps.contains($0) }, isShared: { apps.sharesEvents(of: $0, with: $1) })
         } catch {
             throw ConfigurationError(error.problems.map { "\(directory)/\($0)" })
         }

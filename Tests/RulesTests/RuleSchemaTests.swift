@@ -20,18 +20,18 @@ import Testing
         app: test
         types: { t: { about: x } }
         caps: { c: { at-most: 1, within: 1h } }
-        events: { e: { examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] } }
+        events: { e: { from: other, examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] } }
         groups: [{ event: e, group: g, members: u, id: id, role: r }]
         presence: [{ event: e, user: n }]
         reads: [{ event: e, user: n }]
-        done: [{ event: e, item: x }]
+        done: [{ event: e, item: x }, { receipt: opened, rules: a }]
         revoke: [{ event: e, item: x, user: n, inbox: keep }]
         rules:
           a:
             when: { event: e, data: { n: [{ prefix: { equals-ignore-case: x } }, 1] } }
             to: [{ users: u, id: id }, { group: g }]
             say: { body: x, preview: { body: y }, languages: { de: { body: z, preview: { body: y } } } }
-            how: { privacy: generic, apns: { payload: {} }, fcm: { dry-run: true } }
+            how: { privacy: generic, platforms: apple, unless: { registered: live-activity }, apns: { payload: {} }, fcm: { dry-run: true } }
             policy: { caps: c, surplus: digest, item: x, schedule: { at: d }, dedupe: { key: x, within: 1h },
               digest: { after: 1h, say: { body: x, preview: { body: y } } } }
           b:
@@ -47,7 +47,7 @@ import Testing
             when: { event: e }
             to: { users: u, id: id }
             say: { live-activity: { event: end, dismissal-date: { after: 1m } } }
-            how: { as: live-activity, scope: s }
+            how: { as: live-activity, scope: s, unless: { registered: alert, scope: x } }
         """
 
     @Test func `the schema has the reader's keys at their paths, and no other`() throws {

@@ -74,7 +74,8 @@ extension DryRun {
             PredictedDecision(
                 at: now, app: decided.person.app, event: rendered.correlation, rule: decided.rule,
                 user: decided.person.user,
-                decision: decided.decision, notification: notification, kept: isKept ? rendered.content : nil))
+                decision: decided.decision, notification: notification, kept: isKept ? rendered.content : nil,
+                id: decided.notification))
     }
 }
 

@@ -45,7 +45,7 @@ extension DryRun {
     /// Drops held and gathered notifications about an item whose events happened up to `moment`.
     ///
     /// - Parameter user: only those of this user; `nil`: of all users.
-    private mutating func takeBack(
+    mutating func takeBack(
         _ key: ItemKey, of user: UserID?, until moment: Timestamp, _ reason: RuleDecision.Cause, _ now: Timestamp
     ) {
         func isGone(_ item: HeldItem) -> Bool {
@@ -85,6 +85,7 @@ extension DryRun {
     /// Reads the state of the items of an event. An older notification about one of them is replaced.
     mutating func news(of event: EventCase, _ now: Timestamp) -> ItemState {
         var news = ItemState(done: done, revoked: revoked)
+        news.doneByUser = doneByUser
         var slots: Set<ItemState.Slot> = []
         for draft in event.drafts {
             guard let item = draft.item else { continue }

@@ -20,6 +20,8 @@ struct DryRun {
         var notification: Notification?
         /// The new item in the user's inbox; `nil` if there is none.
         var kept: Content?
+        /// The notification's id; `nil` for a withdrawal or a correction of a badge.
+        var id: UUID?
 
         var content: Content? { notification?.content }
     }
@@ -49,6 +51,8 @@ struct DryRun {
     var buckets: [BucketKey: DueBucket] = [:]
     /// The time up to which each item is done.
     var done: [ItemKey: Timestamp] = [:]
+    /// The same for one user, whose receipt completed the item.
+    var doneByUser: [ItemState.UserItem: Timestamp] = [:]
     /// The time up to which each item is revoked.
     var revoked = RevocationState()
     /// The item of each notification, and the time of its event.
@@ -60,6 +64,15 @@ struct DryRun {
     /// Processes an event, after everything that is due before it.
     mutating func process(_ event: DomainEvent, at now: Timestamp) {
         advance(to: now)
+        decide(event, now)
+        for app in ruleSets.borrowers(of: event) {
+            var copy = event
+            copy.app = app
+            decide(copy, now)
+        }
+    }
+
+    private mutating func decide(_ event: DomainEvent, _ now: Timestamp) {
         switch ruleSets.evaluate(event, now: now, arrivedAt: now) {
         case .unknownApp: refuse(event, now, "there is no rule file for \(event.app)")
         case .unknownType: refuse(event, now, "the rule file of \(event.app) does not list the event \(event.type)")

@@ -35,15 +35,28 @@ enum DryRunFiles {
     }
 
     struct Recorded {
-        var event: DomainEvent
+        var happening: Happening
         var at: Timestamp
+
+        /// `nil` for a receipt.
+        var event: DomainEvent? {
+            switch happening {
+            case .event(let event): event
+            case .receipt: nil
+            }
+        }
     }
 
-    /// Reads recorded events, one JSON object a line.
+    enum Happening {
+        case event(DomainEvent)
+        case receipt(DryRunReceipt)
+    }
+
+    /// Reads recorded events and receipts, one JSON object a line.
     ///
     /// A line is a structured CloudEvent or, for rules of several apps, `{"app": "…", "event": {…}}`. Both may have
     /// `"at"`, an RFC 3339 time. Without `at` an event happens at its `time`, and without both a second after the
-    /// previous event.
+    /// previous event. A receipt is `{"receipt": {"user": …, "rule": …, "what": "opened"}}`, with `app` and `at` as above.
     static func events(_ text: String, name: String, ruleSets: RuleSets, start: Timestamp) throws(Problem) -> [Recorded]
     {
         var recorded: [Recorded] = []
@@ -51,9 +64,9 @@ enum DryRunFiles {
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             guard !line.allSatisfy(\.isWhitespace) else { continue }
             do {
-                let one = try event(Array(line.utf8), ruleSets: ruleSets)
-                clock = one.at ?? one.event.time.map(Timestamp.init) ?? clock + .seconds(1)
-                recorded.append(Recorded(event: one.event, at: clock))
+                let one = try happening(Array(line.utf8), ruleSets: ruleSets)
+                clock = one.at ?? one.happening.time ?? clock + .seconds(1)
+                recorded.append(Recorded(happening: one.happening, at: clock))
             } catch {
                 throw Problem(description: "\(name):\(index + 1): \(error)")
             }
@@ -61,12 +74,12 @@ enum DryRunFiles {
         return recorded.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
     }
 
-    private static func event(_ line: [UInt8], ruleSets: RuleSets) throws -> (event: DomainEvent, at: Timestamp?) {
+    private static func happening(
+        _ line: [UInt8], ruleSets: RuleSets
+    ) throws -> (happening: Happening, at: Timestamp?) {
         guard let members = try WireCoding.decode(JSONValue.self, from: line).object else {
             throw Problem(description: "expected an object")
         }
-        let body = members["event"] ?? .object(members.filter { $0.key != "at" && $0.key != "app" })
-        guard let type = body["type"]?.string else { throw Problem(description: "the event has no type") }
         let app: String
         switch (members["app"]?.string, ruleSets.ruleSets.count) {
         case (let name?, _): app = name
@@ -79,10 +92,16 @@ enum DryRunFiles {
             }
             return Timestamp(date)
         }
-        let event = try CloudEvents.decode(
+        if let receipt = members["receipt"] { return (.receipt(try DryRunReceipt(receipt, app: app)), at) }
+        return (.event(try event(members, app: app)), at)
+    }
+
+    private static func event(_ members: [String: JSONValue], app: String) throws -> DomainEvent {
+        let body = members["event"] ?? .object(members.filter { $0.key != "at" && $0.key != "app" })
+        guard let type = body["type"]?.string else { throw Problem(description: "the event has no type") }
+        return try CloudEvents.decode(
             routingKey: "\(app).\(type)", contentType: CloudEvents.structuredContentType, headers: [:],
             body: try WireCoding.encode(body))
-        return (event, at)
     }
 
     /// Reads people and groups, which every app gets.

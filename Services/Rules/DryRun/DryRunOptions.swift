@@ -14,6 +14,7 @@ struct DryRunOptions: ParsableArguments {
     static let files = """
         Events are structured CloudEvents, one JSON object a line. A line may have “at”, the time of the event, and \
         “app”, which is required for rules of several apps: {"at": "2026-03-31T09:00:00Z", "app": "…", "event": {…}}. \
+        A receipt is {"at": "…", "app": "…", "receipt": {"user": "…", "rule": "…", "what": "opened"}}. \
         The clock of the dry run goes from event to event, and from the last one on as long \
         as a notification is held or collected, at most 400 days.
 
@@ -40,7 +41,7 @@ struct DryRunOptions: ParsableArguments {
             }
             try DryRunFiles.people(data, name: people, into: &dryRun)
         }
-        for one in recorded { dryRun.process(one.event, at: one.at) }
+        for one in recorded { dryRun.process(one) }
         dryRun.advance(to: (recorded.last?.at ?? Self.start) + Self.rest)
         return dryRun
     }

@@ -38,7 +38,7 @@ package struct ExampleEvents {
         let recorded = try DryRunFiles.events(
             String(decoding: line, as: UTF8.self), name: "the event", ruleSets: ruleSets, start: DryRunOptions.start)
         var dryRun = DryRun(ruleSets)
-        for one in recorded { dryRun.process(one.event, at: one.at) }
+        for one in recorded { dryRun.process(one) }
         if let refusal = dryRun.refusals.first { throw DryRunFiles.Problem(description: refusal.reason) }
         return dryRun.predictions.map { "\($0.user): \($0.rule): \($0.decision.readableText)" }
     }

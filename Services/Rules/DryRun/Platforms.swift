@@ -65,8 +65,11 @@ struct Platforms {
             return [way(push, to: .followers(broadcast.destination), now: now)]
         }
         let kinds = TargetKinds(notification.content)
+        let platforms = notification.devices?.platforms ?? DeviceFilter.Platform.allCases
         return Provider.allCases.compactMap { provider in
             switch provider {
+            // Apple devices may also be registered with FCM.
+            case .apns where !platforms.contains(.apple): nil
             case .apns: way(notification.push(by: .apns, now: now), to: .device(kinds.apns), now: now)
             case .fcm where !kinds.includesFCM: nil
             case .fcm: way(notification.push(by: .fcm, now: now), to: .device(.fcmToken), now: now)

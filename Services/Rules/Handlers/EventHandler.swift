@@ -60,6 +60,7 @@ struct EventHandler: StageHandler {
         let now = try await now()
         let ruleSets = currentRules.ruleSets
         let answers = batch.map { answer($0, by: ruleSets, now: now) }
+        let copies = try batch.map { try copies(of: $0, by: ruleSets) }
         // The first copy of an event stays unacknowledged until its messages are confirmed, so the other copies can go.
         var first: [UUID: Int] = [:]
         for (index, answer) in answers.enumerated() {
@@ -78,17 +79,20 @@ struct EventHandler: StageHandler {
         }
         return answers.enumerated().map { index, answer in
             switch answer {
-            case .settle(let disposition): return Verdict(disposition)
+            case .settle(let disposition): return Verdict(disposition, outbound: copies[index])
             case .notify(let draft):
                 let key = draft.event.record.key
                 guard first[key] == index,
                     case .decided(let answers, let drafts) = batchDecisions.answers[key]
                 else {
-                    return Verdict(.discard(.duplicate))
+                    // Also of a repeated event: only its acknowledgement proves that the copies were published.
+                    return Verdict(.discard(.duplicate), outbound: copies[index])
                 }
                 batch[index].span?.describe(answers, drafts)
                 log(answers, of: batch[index])
-                return draft.verdict(answers, drafts, unread: batchDecisions.unread)
+                var verdict = draft.verdict(answers, drafts, unread: batchDecisions.unread)
+                verdict.outbound += copies[index]
+                return verdict
             }
         }
     }
@@ -115,6 +119,13 @@ struct EventHandler: StageHandler {
                 return .settle(.deadLetter(.tooLarge(error)))
             }
         }
+    }
+
+    /// The copies for apps that borrow the event. An event is copied whatever its own app's rules decide.
+    private func copies(of delivery: Delivery<DomainEvent>, by ruleSets: RuleSets) throws(WireError) -> [Outbound] {
+        let borrowers = ruleSets.borrowers(of: delivery.message)
+        guard !borrowers.isEmpty else { return [] }
+        return try delivery.message.copies(for: borrowers, arrivedAt: delivery.inbound.eventArrival)
     }
 
     /// Logs each decision, at `debug`. The decision log has them at any level, with their reasons.

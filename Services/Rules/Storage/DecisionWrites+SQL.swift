@@ -35,16 +35,19 @@ extension DecisionWrites {
         let mutes = try renderedNotifications.map { one throws(WireError) in
             try WireCoding.text(one.mutes.map { $0.replacing("\0", with: "") })
         }
+        let devices = try renderedNotifications.map { one throws(WireError) in
+            try one.devices.map { devices throws(WireError) in try WireCoding.text(devices) }
+        }
         return """
             INSERT INTO rules.saying
-                (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, said_at)
+                (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, devices, said_at)
             SELECT id, app, rule, lane, content::json, preview::json, ARRAY(SELECT json_array_elements_text(mutes::json)), expires_at,
-                delivery, correlation, traceparent, \(decidedAt.date)
+                delivery, correlation, traceparent, devices::json, \(decidedAt.date)
             FROM unnest(
                 \(renderedNotifications.map(\.id)), \(renderedNotifications.map(\.app.rawValue)), \(renderedNotifications.map(\.rule)),
                 \(renderedNotifications.map(\.lane.rawValue)), \(contents), \(previews), \(mutes), \(renderedNotifications.map(\.expiresAt?.date)),
-                \(renderedNotifications.map(\.delivery?.rawValue)), \(renderedNotifications.map(\.correlation)), \(renderedNotifications.map { $0.traceparent?.replacing("\0", with: "") })
-            ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
+                \(renderedNotifications.map(\.delivery?.rawValue)), \(renderedNotifications.map(\.correlation)), \(renderedNotifications.map { $0.traceparent?.replacing("\0", with: "") }), \(devices)
+            ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, devices) ORDER BY id
             ON CONFLICT DO NOTHING
             """
     }

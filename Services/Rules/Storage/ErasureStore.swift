@@ -38,6 +38,7 @@ struct ErasureStore: Sendable {
             }
             for table: SQL in [
                 "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.revocation",
+                "rules.done_by",
                 "rules.person",
             ] {
                 try await clear(table, person)

@@ -144,7 +144,8 @@ struct InboxStore: Sendable {
     /// The columns for ``InboxItem/init(_:app:)``.
     static let columns: SQL = """
         inbox.notification, inbox.at, inbox.read_at, saying.id, saying.rule, saying.lane, saying.content::text,
-        saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent, saying.preview::text
+        saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent, saying.preview::text,
+        saying.devices::text
         """
 }
 

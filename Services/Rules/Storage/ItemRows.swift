@@ -22,6 +22,19 @@ extension PostgresTransaction {
         try await execute(ItemRows.remove(withdrawals, now: now))
     }
 
+    /// Withdraws a user's held and gathered notifications about items that the user's receipts completed.
+    ///
+    /// - Parameter done: the time of the receipt of each item.
+    func finish(_ done: [ItemKey: Timestamp], of user: UserID, now: Timestamp) async throws {
+        guard !done.isEmpty else { return }
+        let withdrawals = done.sorted { $0.key < $1.key }
+            .map { ItemWithdrawal(item: $0.key, until: $0.value, doneBy: user) }
+        _ = try await query(ItemRows.lock(withdrawals.map(\.item)))
+        try await execute(ItemRows.rememberForUser(withdrawals))
+        try await execute(ItemRows.withdraw(withdrawals, now: now))
+        try await execute(ItemRows.remove(withdrawals, now: now))
+    }
+
     /// Reads the state of the items of new events. Drops older held notifications that the events replace.
     func news(of events: [EventCase], now: Timestamp) async throws -> ItemState {
         var news = ItemState()
@@ -30,7 +43,9 @@ extension PostgresTransaction {
         for row in try await query(ItemRows.obsolete(keys)) {
             let key = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
             let moment = Timestamp(try row.decode(Date.self, at: 2))
-            if try row.decode(Bool.self, at: 3) {
+            if let user = try row.decode(UserID?.self, at: 5) {
+                news.doneByUser[ItemState.UserItem(item: key, user: user)] = moment
+            } else if try row.decode(Bool.self, at: 3) {
                 news.revoked.revoke(key, try row.decode(UserID?.self, at: 4), until: moment)
             } else {
                 news.done[key] = moment
@@ -69,7 +84,7 @@ private enum ItemRows {
         """
         unnest(
             \(withdrawals.map(\.item.app.rawValue)), \(withdrawals.map(\.item.item)), \(withdrawals.map(\.until.date)),
-            \(withdrawals.map(\.revocation?.user?.rawValue)), \(withdrawals.map(\.reason.rawValue))
+            \(withdrawals.map(\.onlyUser?.rawValue)), \(withdrawals.map(\.reason.rawValue))
         ) AS new (app, item, at, only_user, reason)
         """
     }
@@ -92,6 +107,15 @@ private enum ItemRows {
         """
         INSERT INTO rules.done (app, item, at) SELECT app, item, at FROM \(table(done)) ORDER BY app, item
         ON CONFLICT (app, item) DO UPDATE SET at = greatest(done.at, EXCLUDED.at)
+        """
+    }
+
+    /// - Parameter done: with different items, each of one user.
+    static func rememberForUser(_ done: [ItemWithdrawal]) -> SQL {
+        """
+        INSERT INTO rules.done_by (app, item, user_id, at)
+        SELECT app, item, only_user, at FROM \(table(done)) ORDER BY app, item
+        ON CONFLICT (app, item, user_id) DO UPDATE SET at = greatest(done_by.at, EXCLUDED.at)
         """
     }
 
@@ -122,13 +146,16 @@ private enum ItemRows {
         """
     }
 
-    /// Selects the items that are done or revoked: app, item, time, whether it is revoked, and its only user.
+    /// Selects the items that are done or revoked: app, item, time, whether it is revoked, the only user of a
+    /// revocation, and the only user of a receipt.
     static func obsolete(_ keys: [ItemKey]) -> SQL {
         """
         WITH new AS (SELECT app, item FROM \(table(keys)))
-        SELECT app, item, at, false, NULL::text FROM rules.done JOIN new USING (app, item)
+        SELECT app, item, at, false, NULL::text, NULL::text FROM rules.done JOIN new USING (app, item)
         UNION ALL
-        SELECT app, item, until_at, true, user_id FROM rules.revocation JOIN new USING (app, item)
+        SELECT app, item, at, false, NULL, user_id FROM rules.done_by JOIN new USING (app, item)
+        UNION ALL
+        SELECT app, item, until_at, true, user_id, NULL FROM rules.revocation JOIN new USING (app, item)
         """
     }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 import RuleEngine
+import RuleLanguage
 
 /// Receipts: users opened or dismissed notifications.
 struct ReceiptStore: Sendable {
@@ -22,6 +23,41 @@ struct ReceiptStore: Sendable {
                 """)
             guard !opened.isEmpty else { return }
             _ = try await transaction.query(InboxStore.mark("AND notification = ANY(\(opened))", person, now: now))
+        }
+    }
+
+    /// Completes the items of notifications whose receipts do so by the app's rules, for this user. Pending notifications
+    /// about them are withdrawn.
+    ///
+    /// - Parameter receipts: stored receipts (``keep(_:of:now:)``).
+    func finishItems(
+        _ receipts: [ReceiptsBody.Receipt], of person: PersonKey, by ruleSet: RuleSet, now: Timestamp
+    ) async throws {
+        guard !ruleSet.doneByReceipts.isEmpty else { return }
+        let rows = try await pool.query(
+            """
+            SELECT event_item.item, receipt.what, receipt.at, decision.rule
+            FROM unnest(\(receipts.map(\.notification)), \(receipts.map(\.what.rawValue))) AS new (notification, what)
+            JOIN rules.receipt ON receipt.notification = new.notification AND receipt.what = new.what
+            JOIN rules.decision ON decision.notification = new.notification AND decision.step = 0
+                AND decision.user_id = \(person.user.rawValue)
+            JOIN rules.event_item ON (event_item.event, event_item.rule) = (decision.event, decision.rule)
+                AND event_item.app = \(person.app.rawValue)
+            """)
+        var done: [ItemKey: Timestamp] = [:]
+        for row in rows {
+            guard let action = ReceiptAction(rawValue: try row.decode(String.self, at: 1)),
+                ruleSet.isDone(by: action, of: try row.decode(String.self, at: 3))
+            else { continue }
+            let item = ItemKey(app: person.app, item: try row.decode(String.self, at: 0))
+            let moment = Timestamp(try row.decode(Date.self, at: 2))
+            done[item] = max(done[item] ?? moment, moment)
+        }
+        guard !done.isEmpty else { return }
+        let finished = done
+        try await pool.transaction { transaction in
+            try await transaction.execute(AdvisoryLock.decisions.shared)
+            try await transaction.finish(finished, of: person.user, now: now)
         }
     }
 

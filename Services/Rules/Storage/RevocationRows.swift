@@ -12,6 +12,11 @@ struct ItemWithdrawal {
     var until: Timestamp
     /// `nil` for an item that is done.
     var revocation: RevokeSignal?
+    /// For an item that is done by a receipt: the only user whose notifications are withdrawn.
+    var doneBy: UserID?
+
+    /// The only user whose notifications are withdrawn; `nil`: all users.
+    var onlyUser: UserID? { doneBy ?? revocation?.user }
 
     struct RevokeSignal {
         /// Derived from the event and the place in the rule file.

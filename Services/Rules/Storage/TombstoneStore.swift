@@ -39,7 +39,8 @@ struct TombstoneStore: Sendable {
         let past = before(Self.patience)
         let idle = before(Self.idleness)
         let conditions: [(table: String, over: SQL)] = [
-            ("told", "until <= \(now.date)"), ("done", "at <= \(past)"), ("member", "has_left AND at <= \(past)"),
+            ("told", "until <= \(now.date)"), ("done", "at <= \(past)"),
+            ("done_by", "at <= \(past)"), ("member", "has_left AND at <= \(past)"),
             ("report", "at <= \(before(min(Self.patience, history)))"),
             ("presence", "expires_at <= \(before(Self.staleness))"),
             ("erasure", "done_at <= \(past)"), ("crowd", "ended_at <= \(past)"),

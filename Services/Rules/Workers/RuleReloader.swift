@@ -53,11 +53,12 @@ final class RuleReloader: Service {
 
     /// Loads the files if they have changed.
     ///
+    /// - Parameter again: whether to load refused files again, because a new app may allow them.
     /// - Returns: whether the present files are in force. If not, they are refused.
-    @discardableResult func look() -> Bool {
+    @discardableResult func look(againIfRefused again: Bool = false) -> Bool {
         last.withLock { last in
             let texts = RuleDirectory.texts(directory)
-            if last.texts != texts {
+            if last.texts != texts || again && last.isRefused {
                 last.texts = texts
                 last.isRefused = !load()
             }
@@ -68,7 +69,9 @@ final class RuleReloader: Service {
     /// Puts the files in force, or logs why they are refused.
     private func load() -> Bool {
         do throws(RuleFileError) {
-            let ruleSets = try RuleDirectory.load(directory) { [apps] in apps.contains($0) }
+            let ruleSets = try RuleDirectory.load(
+                directory, isConfigured: { [apps] in apps.contains($0) },
+                isShared: { apps.sharesEvents(of: $0, with: $1) })
             let before = currentRules.ruleSets
             let lost = before.ruleSets.keys.filter { ruleSets.ruleSets[$0] == nil && apps.contains($0) }.sorted()
             guard lost.isEmpty else {

@@ -12,6 +12,7 @@ extension MessageContract {
             Schema.optional("expiresAt", Schema.expiresAt),
             Schema.optional("delivery", Schema.delivery),
             Schema.optional("scope", Schema.text("Limits APNs registrations to this scope.")),
+            Schema.optional("devices", deviceSelection),
             Schema.optional("recipients", Schema.list("Users and their notification ids.", of: recipient)),
             Schema.optional("audience", Schema.definition("audience")),
             Schema.optional("broadcast", Schema.definition("broadcast")),
@@ -30,6 +31,18 @@ extension MessageContract {
                 "properties": ["recipients": ["maxItems": 0]],
             ],
         ])
+
+    private static let deviceSelection = Schema.object([
+        Schema.optional("platforms", Schema.list("The selected platforms.", of: Schema.words(DeviceFilter.Platform.self, "A platform."))),
+        Schema.optional(
+            "unless",
+            Schema.object([
+                Schema.required(
+                    "kind",
+                    Schema.words(RegistrationKind.self, "Devices with a registration of this kind are left out.")),
+                Schema.optional("scope", Schema.text("The scope of that registration.")),
+            ])),
+    ])
 
     private static let recipient = Schema.object([
         Schema.required("user", Schema.user("The user.")),

@@ -7,7 +7,7 @@ extension Notification {
         return try decodeWithCodable(body)
     }
 
-    /// Returns `nil` for audiences, broadcasts and scopes, and for other forms of JSON.
+    /// Returns `nil` for audiences, broadcasts, scopes and selected devices, and for other forms of JSON.
     static func canonical(_ body: [UInt8]) -> Self? {
         JSONReader.read(body) { (reader) throws(JSONReader.Unreadable) in try Notification(&reader) }
     }
@@ -22,6 +22,7 @@ extension Notification {
         let content = try Content(&reader)
         let delivery: DeliveryPolicy? =
             try members.find(#""delivery":"#, &reader) ? try reader.optionalEnumValue(DeliveryPolicy.self) : nil
+        try members.requireAbsent(#""devices":"#, &reader)
         let expiresAt = try members.find(#""expiresAt":"#, &reader) ? try reader.optionalTimestamp() : nil
         try members.require(#""lane":"#, &reader)
         let lane = try reader.enumValue(Lane.self)

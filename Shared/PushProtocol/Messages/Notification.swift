@@ -20,6 +20,8 @@ package struct Notification: WireMessage, Codable, Hashable {
     package var delivery: DeliveryPolicy?
     /// Limits APNs registrations to this scope, such as the id of one Live Activity. Absent: any scope, or none.
     package var scope: String?
+    /// Selects among the recipients' devices. Absent: all that fit.
+    package var devices: DeviceSelection?
     /// Empty for an audience or a broadcast.
     package var recipients: [Recipient]
     /// Replaces recipients. An audience is sent in the bulk lane, regardless of ``lane``.
@@ -37,8 +39,8 @@ package struct Notification: WireMessage, Codable, Hashable {
 
     package init(
         trace: Trace, app: AppID, rule: String, lane: Lane, content: Content, expiresAt: Timestamp? = nil,
-        delivery: DeliveryPolicy? = nil, scope: String? = nil, recipients: [Recipient], audience: Audience? = nil,
-        broadcast: Broadcast? = nil
+        delivery: DeliveryPolicy? = nil, scope: String? = nil, devices: DeviceSelection? = nil, recipients: [Recipient],
+        audience: Audience? = nil, broadcast: Broadcast? = nil
     ) {
         self.trace = trace
         self.app = app
@@ -48,6 +50,7 @@ package struct Notification: WireMessage, Codable, Hashable {
         self.expiresAt = expiresAt
         self.delivery = delivery
         self.scope = scope
+        self.devices = devices
         self.recipients = recipients
         self.audience = audience
         self.broadcast = broadcast
@@ -93,7 +96,8 @@ extension Notification {
             content: try container.decode(Content.self, forKey: .content),
             expiresAt: try container.decodeIfPresent(Timestamp.self, forKey: .expiresAt),
             delivery: try container.decodeIfPresent(DeliveryPolicy.self, forKey: .delivery),
-            scope: try container.decodeIfPresent(String.self, forKey: .scope), recipients: recipients,
+            scope: try container.decodeIfPresent(String.self, forKey: .scope),
+            devices: try container.decodeIfPresent(DeviceSelection.self, forKey: .devices), recipients: recipients,
             audience: audience, broadcast: broadcast)
     }
 }

@@ -115,7 +115,12 @@ extension BusRole {
     private var results: [(exchange: ExchangeName, keys: String)] {
         switch self {
         case .topology, .deadLetters, .upstream, .eventsAPI, .webhookSender: []
-        case .rules: [(.notifications, #"(\#(Self.lane)|event\.(reported|receipt)|revoked)\.\#(Self.app)"#)]
+        case .rules:
+            [
+                (.notifications, #"(\#(Self.lane)|event\.(reported|receipt)|revoked)\.\#(Self.app)"#),
+                // Copies of events for apps that borrow them.
+                (.events, #"\#(Self.app)\..+"#),
+            ]
         case .tokenRegistry:
             [
                 (.pushes, #"(apns|fcm)\.\#(Self.lane)\.\#(Self.app)"#), (.outcomes, #"registry\.(skipped|expired)"#),

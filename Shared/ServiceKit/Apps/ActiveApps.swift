@@ -9,6 +9,7 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
         var ids: Set<AppID>
         var webOrigins: Set<String> = []
         var reported: [ReportKind: Set<AppID>] = [:]
+        var borrowers: [AppID: Set<AppID>] = [:]
     }
 
     private let apps: Mutex<Apps>
@@ -36,10 +37,21 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
         apps.withLock { $0.reported[kind]?.contains(app) == true }
     }
 
+    /// Whether `owner` lets its events reach the rules of `borrower`.
+    package func sharesEvents(of owner: AppID, with borrower: AppID) -> Bool {
+        apps.withLock { $0.borrowers[owner]?.contains(borrower) == true }
+    }
+
+    /// Notes the apps that may use an app's events, before the app is in service.
+    package func noteBorrowers(of app: AppConfiguration) {
+        apps.withLock { $0.borrowers[app.id] = app.eventBorrowers }
+    }
+
     package func insert(_ app: AppConfiguration) {
         apps.withLock {
             $0.ids.insert(app.id)
             for kind in ReportKind.allCases where app.wants(kind) { $0.reported[kind, default: []].insert(app.id) }
+            $0.borrowers[app.id] = app.eventBorrowers
             $0.webOrigins.formUnion(app.webOrigins)
         }
     }

@@ -29,7 +29,7 @@ extension YAMLReader {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
         let members = members(
-            of: entry, known: ["apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks"],
+            of: entry, known: ["apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to"],
             required: [])
         return AppConfiguration(
             id: id,
@@ -40,7 +40,16 @@ extension YAMLReader {
             },
             webOrigins: Set((members["web-origins"].map { elements(of: $0) } ?? []).compactMap { webOrigin($0) }),
             hasReportQueue: members["reports"].map { reportQueue($0) } ?? false,
-            webhooks: members["webhooks"].map { webhooks($0) } ?? [])
+            webhooks: members["webhooks"].map { webhooks($0) } ?? [],
+            eventBorrowers: Set((members["events-to"].map { elements(of: $0) } ?? []).compactMap { borrower($0, of: id) }))
+    }
+
+    /// Reads an app whose rules may use the events of `owner`.
+    private mutating func borrower(_ entry: LocatedNode, of owner: AppID) -> AppID? {
+        guard let text = text(entry) else { return nil }
+        if let app = AppID(rawValue: text), app != owner { return app }
+        report(entry, "“\(text)” is not the id of another app")
+        return nil
     }
 
     /// Reads an origin as browsers send it: scheme, host and an unusual port, in lower case (RFC 6454 §6.2). Without TLS

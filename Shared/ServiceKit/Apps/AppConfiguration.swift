@@ -15,11 +15,13 @@ package struct AppConfiguration: Hashable, Sendable {
     /// Whether the app's upstream has a queue of reports.
     package let hasReportQueue: Bool
     package let webhooks: [WebhookConfiguration]
+    /// The apps whose rule files may use this app's events.
+    package let eventBorrowers: Set<AppID>
 
     package init(
         id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
         bearer: [BearerVerification] = [], publishers: [BearerVerification] = [], webOrigins: Set<String> = [],
-        hasReportQueue: Bool = false, webhooks: [WebhookConfiguration] = []
+        hasReportQueue: Bool = false, webhooks: [WebhookConfiguration] = [], eventBorrowers: Set<AppID> = []
     ) {
         self.id = id
         self.apns = apns
@@ -29,6 +31,7 @@ package struct AppConfiguration: Hashable, Sendable {
         self.webOrigins = webOrigins
         self.hasReportQueue = hasReportQueue
         self.webhooks = webhooks
+        self.eventBorrowers = eventBorrowers
     }
 }
 

@@ -28,7 +28,7 @@ import TestSupport
         let events = try DryRunFiles.events(
             catalog.exampleLines, name: "examples", ruleSets: RuleSets([ruleSet]), start: Timestamp(milliseconds: 0))
         #expect(events.count >= catalog.events.count)
-        for one in events { dryRun.process(one.event, at: one.at) }
+        for one in events { dryRun.process(one) }
         #expect(dryRun.refusals == [])
     }
 

@@ -40,9 +40,10 @@ struct ProductTranscript {
         let recorded = try DryRunFiles.events(events, name: app, ruleSets: ruleSets, start: Timestamp(milliseconds: 0))
         var lines = Self.types(rules)
         for one in recorded {
-            lines += (try? rules.signals(of: one.event))?.map { "\(one.event.id): \(Self.readableText($0))" } ?? []
+            guard let event = one.event else { continue }
+            lines += (try? rules.signals(of: event))?.map { "\(event.id): \(Self.readableText($0))" } ?? []
         }
-        for one in recorded { dryRun.process(one.event, at: one.at) }
+        for one in recorded { dryRun.process(one) }
         dryRun.advance(to: (recorded.last?.at ?? Timestamp(milliseconds: 0)) + .seconds(86_400))
         lines += try dryRun.predictions.flatMap { try Self.lines($0, rules) }
         lines += dryRun.refusals.map { "\(Self.time($0.at)) \($0.event) refused: \($0.reason)" }

@@ -21,6 +21,8 @@ package struct ItemKey: Hashable, Comparable, Sendable {
 package struct ItemState: Sendable {
     /// Events up to this time about the item are obsolete.
     package var done: [ItemKey: Timestamp] = [:]
+    /// The same for one user, whose receipt completed the item.
+    package var doneByUser: [UserItem: Timestamp] = [:]
     /// The event time of each waiting notification.
     package var waiting: [Slot: Timestamp] = [:]
     package var revoked = RevocationState()
@@ -32,6 +34,22 @@ package struct ItemState: Sendable {
         self.done = done
         self.waiting = waiting
         self.revoked = revoked
+    }
+
+    package struct UserItem: Hashable, Sendable {
+        package var item: ItemKey
+        package var user: UserID
+
+        package init(item: ItemKey, user: UserID) {
+            self.item = item
+            self.user = user
+        }
+    }
+
+    /// Whether an event of this time about the item is obsolete for the user.
+    func isDone(_ item: ItemKey, for user: UserID, occurredAt: Timestamp) -> Bool {
+        let moments = [done[item], doneByUser[UserItem(item: item, user: user)]].compactMap(\.self)
+        return moments.contains { $0 >= occurredAt }
     }
 
     /// An item, rule and user. At most one notification can wait for each.
@@ -142,7 +160,9 @@ extension NotificationDraft {
             return RuleDecision(answer: .drop, reason: .revoked)
         }
         if let item {
-            if let done = itemState.done[item], done >= occurredAt { return RuleDecision(answer: .drop, reason: .done) }
+            if itemState.isDone(item, for: key.user, occurredAt: occurredAt) {
+                return RuleDecision(answer: .drop, reason: .done)
+            }
             let slot = ItemState.Slot(item: item, rule: rendered.rule, user: key.user)
             if let other = itemState.waiting[slot], other > occurredAt {
                 return RuleDecision(answer: .drop, reason: .replaced)

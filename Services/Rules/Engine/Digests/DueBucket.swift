@@ -104,7 +104,8 @@ extension Rule {
         return RenderedNotification(
             id: DerivedID.uuid5(bucket, ["digest", key.person.user.rawValue, occasion]), app: key.person.app,
             rule: name, lane: how.lane, content: renderedText.content, preview: renderedText.preview, mutes: [],
-            expiresAt: how.expiresAfter.map { now + $0 }, delivery: how.delivery, correlation: latest.correlation,
+            expiresAt: how.expiresAfter.map { now + $0 }, delivery: how.delivery, devices: how.devices?.ofSummary,
+            correlation: latest.correlation,
             traceparent: nil)
     }
 }

@@ -9,7 +9,7 @@ package struct EventCase: Sendable {
     package var defaults: AppDefaults
     package var signals: [Signal]
     package var drafts: [NotificationDraft]
-    /// Whether the app's rules revoke items. The items of the event are then stored.
+    /// Whether the items of the event are stored, because the app's rules revoke items or complete them by receipts.
     package var storesItems: Bool
 
     package init(
@@ -21,7 +21,7 @@ package struct EventCase: Sendable {
         defaults = ruleSet.defaults
         self.signals = signals
         self.drafts = drafts
-        storesItems = ruleSet.revokesItems
+        storesItems = ruleSet.storesItems
     }
 }
 
@@ -86,29 +86,45 @@ extension NotificationDraft {
         return draft
     }
 
-    /// Splits the notification by its recipients' languages and time zones.
+    /// Splits the notification by its recipients' languages and time zones, or by recipient if each has their own text.
     package func localized(_ people: [PersonKey: Person]) -> [NotificationDraft] {
         guard let localizer, !hasUnknownRecipients else { return [self] }
-        var order: [Localization] = []
-        var groups: [Localization: [Notification.Recipient]] = [:]
+        var order: [TextKey] = []
+        var groups: [TextKey: [Notification.Recipient]] = [:]
         for recipient in recipients {
             let settings = people[PersonKey(app: rendered.app, user: recipient.user)]?.settings
             let localization = localizer.localization(language: settings?.language, zone: settings?.zone)
-            if groups[localization] == nil { order.append(localization) }
-            groups[localization, default: []].append(recipient)
+            let key = TextKey(localization: localization, user: localizer.isPersonal ? recipient.user : nil)
+            if groups[key] == nil { order.append(key) }
+            groups[key, default: []].append(recipient)
         }
-        return order.map { localization in
+        return order.map { key in
             var draft = self
             draft.localizer = nil
-            draft.recipients = groups[localization, default: []]
+            draft.recipients = groups[key, default: []]
             // ``RecipientLocalizer/check()`` has rendered every language, and a time zone cannot make rendering fail.
-            guard let renderedText = try? localizer.renderedText(localization) else { return draft }
-            draft.localization = "/\(localization.language.tag)/\(localization.zone.name)"
+            guard let renderedText = try? localizer.renderedText(key.localization, for: key.user) else { return draft }
+            draft.localization = key.idPart
+            if let user = key.user, draft.terms.entry != nil {
+                draft.terms.entry = (try? localizer.entry(for: user)) ?? draft.terms.entry
+            }
             draft.rendered.id = DerivedID.uuid5(rendered.id, ["voice", draft.localization])
             draft.rendered.content = renderedText.content
             draft.rendered.preview = renderedText.preview
             return draft
         }
+    }
+}
+
+/// What distinguishes the texts of one notification.
+private struct TextKey: Hashable {
+    var localization: Localization
+    /// The recipient, if each recipient has their own text.
+    var user: UserID?
+
+    /// The part of message ids that distinguishes the texts.
+    var idPart: String {
+        "/\(localization.language.tag)/\(localization.zone.name)" + (user.map { "/to/\($0.rawValue)" } ?? "")
     }
 }
 

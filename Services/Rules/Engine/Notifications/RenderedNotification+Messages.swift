@@ -17,7 +17,7 @@ extension RenderedNotification {
                     id: id(index, recipients), correlation: correlation, causation: correlation,
                     traceparent: traceparent),
                 app: app, rule: rule, lane: lane, content: content, expiresAt: expiresAt, delivery: delivery,
-                scope: scope, recipients: recipients)
+                scope: scope, devices: devices, recipients: recipients)
         }
     }
 }

@@ -25,9 +25,21 @@ struct FieldUseCollector {
     /// The paths in the event's examples. A name inside a section is looked up in them.
     let known: Set<String>
     private(set) var uses: [FieldUse] = []
+    /// The paths of the objects that the variable `recipient` stands for; empty for a rule that does not use it.
+    private(set) var recipients: [String] = []
 
     mutating func add(_ path: String, at place: String, isRequired: Bool = true, _ schema: JSONValue? = nil) {
         guard path != "." else { return }
+        if !recipients.isEmpty, PersonalWords.isPersonal(path) {
+            let rest = path.dropFirst(PersonalWords.variable.count)
+            // Optional, because a schema cannot require a member of each recipient alone.
+            for users in recipients { use(users + rest, place, isRequired: false, nil) }
+        } else {
+            use(path, place, isRequired: isRequired, schema)
+        }
+    }
+
+    private mutating func use(_ path: String, _ place: String, isRequired: Bool, _ schema: JSONValue?) {
         let use = FieldUse(path: path, place: "\(root).\(place)", isRequired: isRequired, schema: schema)
         if !uses.contains(use) { uses.append(use) }
     }
@@ -96,6 +108,7 @@ struct FieldUseCollector {
 
 extension FieldUseCollector {
     mutating func add(_ rule: Rule) {
+        defer { recipients = [] }
         for (index, selector) in rule.to.enumerated() { add(selector, at: rule.to.count == 1 ? "to" : "to.\(index)") }
         for selector in rule.groups {
             add(selector.group, at: "to.group")
@@ -107,6 +120,7 @@ extension FieldUseCollector {
         case .everyone, nil: break
         }
         if let following = rule.following { add(following.name, at: "to.\(following.kind.rawValue)") }
+        if rule.isPersonal { recipients = rule.to.map(\.users) }
         add(rule.say, at: "say")
         for (language, translation) in rule.say.translations {
             add(translation, at: "say.languages.\(language.tag)")
@@ -139,6 +153,7 @@ extension FieldUseCollector {
         add(how.thread, at: "how.thread")
         add(how.collapseKey, at: "how.collapse-key")
         add(how.scope, at: "how.scope")
+        add(how.devices?.unless?.scope, at: "how.unless.scope")
         add(how.apns?.payload, at: "how.apns.payload")
         add(how.fcm?.message, at: "how.fcm.message")
     }

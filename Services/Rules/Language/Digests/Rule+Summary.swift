@@ -1,6 +1,15 @@
 package import PushProtocol
 
 extension Rule {
+    /// Renders a digest of one entry alone: a missing value fails the event now, and not the digest later.
+    func checkSummary(_ entry: Digest.Entry, _ defaults: AppDefaults) throws(PlacedProblem) {
+        guard let digest = policy.digest else { return }
+        for language in [defaults.language] + digest.say.translations.keys {
+            let localization = Localization(language: language, zone: defaults.zone)
+            _ = try summary(digest, of: [entry.values], localization, defaults: defaults.language)
+        }
+    }
+
     /// Renders a digest's summary for a recipient.
     ///
     /// - Parameter items: the items' values, in order of arrival.

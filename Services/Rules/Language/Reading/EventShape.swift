@@ -6,6 +6,8 @@ package import PushProtocol
 struct EventShape {
     /// The description for people.
     var about: String?
+    /// The app whose publisher publishes the event; `nil`: this app's.
+    var owner: AppID?
     /// JSON objects, at least one.
     var examples: [JSONValue]
     /// The dotted paths of all members in all examples. List elements have the path of their list.
@@ -53,13 +55,34 @@ extension RuleFileReader {
     }
 
     private func event(_ field: Field) -> EventShape {
-        let table = table(field, keys: ["about", "examples"], required: ["examples"])
+        let table = table(field, keys: ["about", "examples", "from"], required: ["examples"])
         let about = table?["about"].flatMap { text($0) }
         let list = table?["examples"].flatMap(list)
         if list?.isEmpty == true { report(field, "“examples” needs at least one example") }
         var shape = EventShape(examples: list?.compactMap(example) ?? [])
         shape.about = about
+        shape.owner = table?["from"].flatMap { owner($0) }
         return shape
+    }
+
+    private func owner(_ field: Field) -> AppID? {
+        guard let name = text(field) else { return nil }
+        guard let app = AppID(rawValue: name) else {
+            report(field, "“from” is the id of another app: 1–63 characters of a–z, 0–9 and “-”")
+            return nil
+        }
+        guard file != "\(name).yaml" else {
+            report(field, "the event is this app's own; remove “from”")
+            return nil
+        }
+        return app
+    }
+
+    /// The events that another app's publisher publishes, in alphabetical order.
+    var borrowedEvents: [BorrowedEvent] {
+        catalog.sorted { $0.key < $1.key }.compactMap { type, shape in
+            shape.owner.map { BorrowedEvent(type: type, owner: $0, line: line(of: "events.\(type).from")) }
+        }
     }
 
     private func example(_ field: Field) -> JSONValue? {

@@ -7,8 +7,13 @@ package enum RuleDirectory {
     static let maximumFileSize = 4 * 1024 * 1024
 
     /// Reads all files of a folder, or throws all errors of all files. Ignores hidden files.
+    ///
+    /// - Parameters:
+    ///   - isConfigured: whether an app is in the apps file.
+    ///   - isShared: whether the apps file lets the first app's events reach the second app.
     package static func load(
-        _ directory: String, isConfigured: @escaping @Sendable (AppID) -> Bool = { _ in false }
+        _ directory: String, isConfigured: @escaping @Sendable (AppID) -> Bool = { _ in false },
+        isShared: (AppID, AppID) -> Bool = { _, _ in true }
     ) throws(RuleFileError) -> RuleSets {
         guard let names = names(in: directory) else { throw refusal(directory, "the folder cannot be read") }
         guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
@@ -22,7 +27,10 @@ package enum RuleDirectory {
             }
         }
         guard problems.isEmpty else { throw RuleFileError(problems: problems) }
-        return RuleSets(ruleSets, isConfigured: isConfigured)
+        let loaded = RuleSets(ruleSets, isConfigured: isConfigured)
+        let mistakes = loaded.problems(sharing: isShared)
+        guard mistakes.isEmpty else { throw RuleFileError(problems: mistakes) }
+        return loaded
     }
 
     /// Returns the bytes of every file, for detecting changes; `nil` if the folder cannot be read.

@@ -60,12 +60,14 @@ extension RuleFileReader {
             if let section = table[name] { signals += read(section, catalog) }
         }
         if let revoke = table["revoke"], let rules { checkRevocations(revoke, rules) }
+        let receipts = table["done"].map { doneByReceipts($0, rules ?? []) } ?? []
         let memberships = table["groups"].map { groups($0, catalog) } ?? []
         // The examples are tested only if the file has no other errors.
         guard let app, let rules, problems.isEmpty else { return nil }
         let ruleSet = RuleSet(
             app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
-            defaults: defaults, rules: rules, signals: signals, memberships: memberships)
+            defaults: defaults, rules: rules, signals: signals, memberships: memberships, doneByReceipts: receipts,
+            borrowedEvents: borrowedEvents)
         check(ruleSet, against: catalog)
         checkSignals(ruleSet, against: catalog)
         return ruleSet

@@ -6,7 +6,7 @@ extension RuleFileReader {
     func options(_ field: Field, _ shapes: [EventShape]) -> Rule.DeliveryOptions? {
         let keys = [
             "as", "lane", "sound", "badge", "category", "thread", "interruption-level", "expires-after", "collapse-key",
-            "delivery", "privacy", "scope", "apns", "fcm",
+            "delivery", "privacy", "scope", "platforms", "unless", "apns", "fcm",
         ]
         guard let table = table(field, keys: keys) else { return nil }
         let countsUnread = table["badge"].map(isUnread) ?? false
@@ -22,7 +22,7 @@ extension RuleFileReader {
             expiresAfter: table["expires-after"].flatMap { duration($0) },
             delivery: table["delivery"].flatMap { choice($0) },
             collapseKey: table["collapse-key"].flatMap { template($0, shapes) },
-            scope: table["scope"].flatMap { template($0, shapes) },
+            scope: table["scope"].flatMap { template($0, shapes) }, devices: devices(table, shapes),
             apns: table["apns"].flatMap { apns($0, shapes) }, fcm: table["fcm"].flatMap { fcm($0, shapes) })
     }
 

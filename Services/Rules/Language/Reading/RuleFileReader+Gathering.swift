@@ -27,10 +27,10 @@ extension RuleFileReader {
         return Rule.Policy.Dedupe(key: key, within: within)
     }
 
-    func digest(_ field: Field, _ shapes: [EventShape]) -> Digest? {
+    func digest(_ field: Field, _ shapes: [EventShape], _ personal: [EventShape]) -> Digest? {
         let keys = ["bucket", "at", "days", "month-days", "after", "count", "remains", "keep", "order", "say"]
         guard let table = table(field, keys: keys, required: ["say"]) else { return nil }
-        let kept = table["keep"].flatMap { keep($0, shapes) } ?? []
+        let kept = table["keep"].flatMap { keep($0, personal) } ?? []
         let close: Digest.Close
         switch (table["at"], table["after"]) {
         case (let at?, nil):

@@ -91,7 +91,10 @@ extension RuleFileReader {
         "dedupe", "report",
     ]
 
-    func policy(_ field: Field, _ shapes: [EventShape], _ defaults: AppDefaults) -> Rule.Policy? {
+    /// - Parameter personal: the shapes with the variable `recipient`, for the values that a digest keeps.
+    func policy(
+        _ field: Field, _ shapes: [EventShape], _ personal: [EventShape], _ defaults: AppDefaults
+    ) -> Rule.Policy? {
         guard let table = table(field, keys: RuleFileReader.policyKeys) else { return nil }
         var policy = Rule.Policy()
         policy.type = table["type"].flatMap { known($0, in: defaults.types.keys, "types") }
@@ -104,7 +107,7 @@ extension RuleFileReader {
         policy.inbox = table["inbox"].flatMap(flag) ?? true
         policy.item = table["item"].flatMap { template($0, shapes) }
         policy.schedule = table["schedule"].flatMap { schedule($0, shapes, isSummedUp: table["digest"] != nil) }
-        policy.digest = table["digest"].flatMap { digest($0, shapes) }
+        policy.digest = table["digest"].flatMap { digest($0, shapes, personal) }
         policy.dedupe = table["dedupe"].flatMap { dedupe($0, shapes) }
         policy.isReported = table["report"].flatMap(flag) ?? false
         checkSense(policy, table, defaults)

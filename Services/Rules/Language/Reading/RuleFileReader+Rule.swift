@@ -12,13 +12,15 @@ extension RuleFileReader {
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []
         let to = table["to"].flatMap { address($0, shapes) }
-        let say = table["say"].map { messageTemplate($0, shapes, isWhole: true) } ?? Rule.MessageTemplate()
-        let how = table["how"].map { options($0, shapes) } ?? Rule.DeliveryOptions()
-        let policy = table["policy"].map { self.policy($0, shapes, defaults) } ?? Rule.Policy()
+        let personal = shapes.map { $0.naming(to?.users ?? []) }
+        let say = table["say"].map { messageTemplate($0, personal, isWhole: true) } ?? Rule.MessageTemplate()
+        let how = table["how"].map { options($0, personal) } ?? Rule.DeliveryOptions()
+        let policy = table["policy"].map { self.policy($0, shapes, personal, defaults) } ?? Rule.Policy()
         guard let when, let to, let say, let how, let policy else { return nil }
         var rule = Rule(
             name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
             say: say, how: how, policy: policy)
+        rule.isPersonal = rule.namesRecipient && !shapes.contains { $0.paths.contains(PersonalWords.variable) }
         if rule.visibility == .momentary {
             rule.policy.applyMomentaryDefaults(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
         }
@@ -27,6 +29,8 @@ extension RuleFileReader {
             checkKind(rule, field)
             if let field = table["policy"] { checkPolicy(rule, field) }
             checkPrivacy(rule, field)
+            checkDevices(rule, table["how"] ?? field)
+            checkPersonal(rule, table["to"] ?? field)
         }
         return rule
     }
@@ -223,6 +227,9 @@ extension RuleFileReader {
     /// Reports a path that no example has.
     func checkPath(_ path: String, _ shapes: [EventShape], line: Int, key: String) {
         guard !shapes.isEmpty, !shapes.contains(where: { $0.paths.contains(path) }) else { return }
+        if PersonalWords.isPersonal(path), !shapes.contains(where: { $0.paths.contains(PersonalWords.variable) }) {
+            return report(line: line, key: key, PersonalWords.missingID)
+        }
         let known = Set(shapes.flatMap(\.paths))
         let hint = NearestMatch.of(path, among: known).map { "; did you mean “\($0)”?" } ?? ""
         report(line: line, key: key, "no example of the event has “\(path)”\(hint)")

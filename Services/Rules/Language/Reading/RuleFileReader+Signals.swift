@@ -20,9 +20,13 @@ extension RuleFileReader {
         }
     }
 
-    /// Reads `done`: the events that cancel draft notifications of an item.
+    /// Reads `done`: the events that cancel draft notifications of an item. ``doneByReceipts(_:_:)`` reads its other
+    /// entries.
     func done(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
-        sources(field, catalog, keys: ["event", "data", "item"], required: ["event", "item"]) { table, shapes in
+        sources(
+            field, catalog, keys: ["event", "data", "item"], required: ["event", "item"],
+            where: { !$0.isAboutReceipt }
+        ) { table, shapes in
             (.done, table["item"].flatMap { template($0, shapes) })
         }
     }
@@ -49,9 +53,9 @@ extension RuleFileReader {
 
     private func sources(
         _ field: Field, _ catalog: [String: EventShape], keys: [String], required: [String] = ["event", "user"],
-        _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
+        where isSource: (Field) -> Bool = { _ in true }, _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
     ) -> [SignalSource] {
-        (list(field) ?? []).compactMap { field in
+        (list(field) ?? []).filter(isSource).compactMap { field in
             guard let table = table(field, keys: keys, required: required),
                 let when = condition(field, table, catalog: catalog)
             else { return nil }

@@ -1,21 +1,29 @@
-/// Renders one rule's text about one event in each recipient's language and time zone.
+package import PushProtocol
+
+/// Renders one rule's text about one event in each recipient's language and time zone, and with their own words.
 package struct RecipientLocalizer: Hashable, Sendable {
     private let rule: Rule
     private let scope: Scope
     private let defaults: AppDefaults
+    /// The objects that name the recipients, for a rule that uses them.
+    private let elements: [UserID: JSONValue]
     private let needsZone: Bool
     private let needsRegion: Bool
 
     /// - Returns: `nil` if all recipients get the same text.
-    package init?(_ rule: Rule, _ scope: Scope, defaults: AppDefaults) {
+    package init?(_ rule: Rule, _ scope: Scope, _ elements: [UserID: JSONValue] = [:], defaults: AppDefaults) {
         let filters = (rule.say.tags + rule.how.overrideTags).flatMap(\.filters)
         needsZone = filters.contains(where: \.needsZone)
         needsRegion = filters.contains(where: \.needsRegion)
-        guard needsRegion || !rule.say.translations.isEmpty else { return nil }
+        guard needsRegion || !rule.say.translations.isEmpty || !elements.isEmpty else { return nil }
         self.rule = rule
         self.scope = scope
         self.defaults = defaults
+        self.elements = elements
     }
+
+    /// Whether each recipient has their own text.
+    package var isPersonal: Bool { !elements.isEmpty }
 
     /// Returns the language and time zone for a user's own ones. Users who get the same text have the same value.
     package func localization(language: Language?, zone: Zone?) -> Localization {
@@ -24,16 +32,31 @@ package struct RecipientLocalizer: Hashable, Sendable {
             zone: needsZone ? zone ?? defaults.zone : .utc)
     }
 
-    package func renderedText(_ localization: Localization) throws(PlacedProblem) -> RenderedText {
-        var scope = scope
+    /// - Parameter user: the recipient, for a personal text.
+    package func renderedText(
+        _ localization: Localization, for user: UserID? = nil
+    ) throws(PlacedProblem) -> RenderedText {
+        try rule.renderedText(scope(localization, user), defaults: defaults.language)
+    }
+
+    /// The entry that the event adds to a recipient's digest; `nil` for a rule without one.
+    package func entry(for user: UserID) throws(PlacedProblem) -> Digest.Entry? {
+        try rule.policy.digest?.entry(rule: rule.name, scope(scope.localization, user))
+    }
+
+    private func scope(_ localization: Localization, _ user: UserID?) -> Scope {
+        var scope = user.flatMap { elements[$0] }.map(scope.naming) ?? scope
         scope.localization = localization
-        return try rule.renderedText(scope, defaults: defaults.language)
+        return scope
     }
 
     /// Renders every translation, so a missing variable is reported before anything is sent.
     package func check() throws(PlacedProblem) {
-        for language in rule.say.translations.keys {
-            _ = try renderedText(Localization(language: language, zone: defaults.zone))
+        let localizations = rule.say.translations.keys.map { Localization(language: $0, zone: defaults.zone) }
+        for localization in localizations { _ = try renderedText(localization) }
+        for user in elements.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            for localization in [scope.localization] + localizations { _ = try renderedText(localization, for: user) }
+            if let entry = try entry(for: user) { try rule.checkSummary(entry, defaults) }
         }
     }
 }

@@ -16,14 +16,16 @@ package struct RenderedNotification: Hashable, Sendable {
     package var delivery: DeliveryPolicy?
     /// Selects among a user's tokens of one kind. Not stored, because notifications with a scope are never held.
     package var scope: String? = nil
+    /// The selected devices; `nil`: all.
+    package var devices: DeviceSelection? = nil
     /// The event's id.
     package var correlation: String
     package var traceparent: String?
 
     package init(
         id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String],
-        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, correlation: String,
-        traceparent: String? = nil
+        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, devices: DeviceSelection? = nil,
+        correlation: String, traceparent: String? = nil
     ) {
         self.id = id
         self.app = app
@@ -35,6 +37,7 @@ package struct RenderedNotification: Hashable, Sendable {
         self.expiresAt = expiresAt
         self.delivery = delivery
         self.scope = scope
+        self.devices = devices
         self.correlation = correlation
         self.traceparent = traceparent
     }

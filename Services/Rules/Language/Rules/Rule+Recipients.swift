@@ -2,15 +2,15 @@ package import PushProtocol
 
 extension Rule {
     /// Returns the users in the order of the event, each once. The first mention of a user counts.
-    func recipients(_ scope: Scope) throws(PlacedProblem) -> [(user: UserID, badge: Int?)] {
-        var recipients: [(user: UserID, badge: Int?)] = []
+    func recipients(_ scope: Scope) throws(PlacedProblem) -> [(user: UserID, badge: Int?, element: JSONValue)] {
+        var recipients: [(user: UserID, badge: Int?, element: JSONValue)] = []
         var seen: Set<UserID> = []
         for (index, selector) in to.enumerated() {
             let place = to.count == 1 ? "to" : "to.\(index)"
             let excluded = try selector.excluded(scope, place: place)
             for named in try selector.named(scope, place: place) where !excluded.contains(named.user) {
                 guard seen.insert(named.user).inserted else { continue }
-                recipients.append((named.user, try selector.badge(of: named, place: place)))
+                recipients.append((named.user, try selector.badge(of: named, place: place), named.element))
             }
         }
         return recipients

@@ -14,6 +14,8 @@ package struct Rule: Hashable, Sendable {
     package var say: MessageTemplate
     package var how: DeliveryOptions
     package var policy = Policy()
+    /// Whether its texts use the object that names the recipient.
+    package var isPersonal = false
 
     package struct Condition: Hashable, Sendable {
         /// CloudEvents types, at least one.
@@ -86,6 +88,7 @@ package struct Rule: Hashable, Sendable {
         package var collapseKey: Template?
         /// Selects among a user's tokens of one kind, such as the id of one Live Activity.
         package var scope: Template?
+        package var devices: DeviceTemplate?
         package var apns: APNsTemplate?
         package var fcm: FCMTemplate?
     }

@@ -14,8 +14,12 @@ package struct RuleSet: Sendable {
     package let rules: [Rule]
     /// How events report presence, reads, completed and revoked items.
     package let signals: [SignalSource]
-    /// Whether events revoke items. Items of decided events are then stored.
+    /// Whether events revoke items.
     package let revokesItems: Bool
+    /// The receipts that complete items.
+    package let doneByReceipts: [DoneByReceipt]
+    /// The events that another app's publisher publishes.
+    package let borrowedEvents: [BorrowedEvent]
     /// How events change groups.
     let memberships: [MembershipSource]
     /// The rules by event type, in the order of the file.
@@ -26,7 +30,8 @@ package struct RuleSet: Sendable {
 
     package init(
         app: AppID, version: UUID, events: Set<String>, defaults: AppDefaults = AppDefaults(), rules: [Rule],
-        signals: [SignalSource] = [], memberships: [MembershipSource] = []
+        signals: [SignalSource] = [], memberships: [MembershipSource] = [], doneByReceipts: [DoneByReceipt] = [],
+        borrowedEvents: [BorrowedEvent] = []
     ) {
         self.app = app
         self.version = version
@@ -39,6 +44,8 @@ package struct RuleSet: Sendable {
             if case .revoke = source.kind { true } else { false }
         }
         self.memberships = memberships
+        self.doneByReceipts = doneByReceipts
+        self.borrowedEvents = borrowedEvents
         positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var rulesByEvent: [String: [Rule]] = [:]
         for rule in rules {
@@ -46,6 +53,9 @@ package struct RuleSet: Sendable {
         }
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
+
+    /// Whether the items of decided events are stored, for revocations and receipts.
+    package var storesItems: Bool { revokesItems || !doneByReceipts.isEmpty }
 
     package func rules(for event: DomainEvent) -> [Rule] { candidates(for: event).filter { $0.when.holds(event) } }
 
@@ -137,23 +147,32 @@ extension Rule {
                 traceparent: event.traceparent),
             policy: policy, isUserVisible: visibility != .none, countsUnread: how.countsUnread, recipients: [],
             source: event.source, groupReferences: try groupReferences(scope),
-            audience: try audienceMembers(scope).map { Audience(campaign: id("campaign"), members: $0) },
+            audience: try audienceMembers(scope).map { members in
+                Audience(
+                    campaign: id("campaign"), members: members,
+                    devices: how.devices?.platforms.map { DeviceFilter(platform: $0) })
+            },
             broadcast: try followed(scope).map { Broadcast(notification: id("broadcast"), to: $0) })
-        draft.recipients = try recipients(scope).map { named in
+        let named = try recipients(scope)
+        draft.recipients = named.map { named in
             Notification.Recipient(
                 user: named.user, notification: draft.notificationID(of: named.user), badge: named.badge)
         }
         guard draft.hasRecipients else { return draft }
+        let elements = isPersonal ? Dictionary(named.map { ($0.user, $0.element) }) { first, _ in first } : [:]
+        // The common parts have the words of the first recipient, until each recipient gets their own.
+        let scope = isPersonal ? named.first.map { scope.naming($0.element) } ?? scope : scope
         draft.rendered.scope = try tokenScope(scope)
+        draft.rendered.devices = try deviceSelection(scope)
         let renderedText = try renderedText(scope, defaults: defaults.language)
         draft.rendered.content = renderedText.content
         draft.rendered.preview = renderedText.preview
         draft.rendered.mutes = try mutes(scope)
         draft.terms = try terms(scope)
         draft.rendered.expiresAt = expiration(of: event, isPlanned: draft.terms.plan != nil, arrivedAt: arrival)
-        draft.localizer = RecipientLocalizer(self, scope, defaults: defaults)
+        draft.localizer = RecipientLocalizer(self, scope, elements, defaults: defaults)
         try draft.localizer?.check()
-        try checkSummary(draft.terms, scope, defaults)
+        if let entry = draft.terms.entry { try checkSummary(entry, defaults) }
         return draft
     }
 
@@ -163,17 +182,6 @@ extension Rule {
     private func expiration(of event: DomainEvent, isPlanned: Bool, arrivedAt arrival: Timestamp) -> Timestamp? {
         let own = isPlanned ? nil : how.expiresAfter.map { arrival + $0 }
         return [own, event.expiresAt.map(Timestamp.init)].compactMap(\.self).min()
-    }
-
-    /// Renders a digest of this event alone: a missing value fails the event now, and not the digest later.
-    private func checkSummary(
-        _ terms: NotificationDraft.Terms, _ scope: Scope, _ defaults: AppDefaults
-    ) throws(PlacedProblem) {
-        guard let digest = policy.digest, let entry = terms.entry else { return }
-        for language in [defaults.language] + digest.say.translations.keys {
-            let localization = Localization(language: language, zone: defaults.zone)
-            _ = try summary(digest, of: [entry.values], localization, defaults: defaults.language)
-        }
     }
 
     private func terms(_ scope: Scope) throws(PlacedProblem) -> NotificationDraft.Terms {

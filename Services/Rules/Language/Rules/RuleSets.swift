@@ -3,12 +3,15 @@ package import PushProtocol
 /// The rule sets in force, one for each app.
 package struct RuleSets: Sendable {
     package let ruleSets: [AppID: RuleSet]
+    /// The apps that borrow an event, by owner and event type.
+    let borrowers: [AppID: [String: [AppID]]]
     private let isConfigured: @Sendable (AppID) -> Bool
 
     /// - Parameter isConfigured: whether an app is configured. It then takes direct notifications, also without a rule
     ///   file.
     package init(_ ruleSets: [RuleSet], isConfigured: @escaping @Sendable (AppID) -> Bool = { _ in false }) {
         self.ruleSets = Dictionary(ruleSets.map { ($0.app, $0) }) { first, _ in first }
+        borrowers = Self.borrowers(ruleSets)
         self.isConfigured = isConfigured
     }
 

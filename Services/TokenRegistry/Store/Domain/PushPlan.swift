@@ -31,17 +31,29 @@ package struct PushPlan: Hashable, Sendable {
         let kinds = TargetKinds(notification.content)
         var targets: [Destination: [Push.Target]] = [:]
         var withoutDevice: [Outcome] = []
+        var omitted: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
-            let fitting = registrations.fitting(kinds, scope: notification.scope).withFallbacks(fids)
-            if fitting.isEmpty { withoutDevice.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
+            var fitting = registrations.fitting(kinds, scope: notification.scope)
+            let hasDevice = !fitting.isEmpty
+            if let selection = notification.devices {
+                omitted += selection.remove(from: &fitting, registrations, recipient, at: now)
+            }
+            fitting = fitting.withFallbacks(fids)
+            if !hasDevice.isEmpty { withoutDevice.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for place in fitting.indices {
                 targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))
             }
         }
         self.init(
             pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
-            outcomes: withoutDevice.isEmpty ? [] : [Outcomes(of: notification, withoutDevice, "no-device")])
+            outcomes: (withoutDevice.isEmpty ? [] : [Outcomes(of: notification, withoutDevice, "no-device")])
+                + omitted.chunks(of: Self.outcomesPerMessage).enumerated().map { index, outcomes in
+                    Outcomes(of: notification, outcomes, "omitted.\(index)")
+                })
     }
+
+    /// An outcome takes at most 300 bytes, and a message on the bus 512 KiB.
+    private static let outcomesPerMessage = 1000
 
     private init(pushes: [Push], outcomes: [Outcomes]) {
         self.pushes = pushes
@@ -116,6 +128,32 @@ extension [Registration] {
     fileprivate func fitting(_ kinds: TargetKinds, scope: String?) -> Self {
         let isWhole = indices.allSatisfy { self[$0].fits(kinds, scope: scope) }
         return isWhole ? self : filter { $0.fits(kinds, scope: scope) }
+    }
+}
+
+extension DeviceSelection {
+    /// Removes the registrations that are not selected.
+    ///
+    /// - Returns: an outcome for each of them.
+    fileprivate func remove(
+        from fitting: inout [Registration], _ all: [Registration], _ recipient: Notification.Recipient, at now: Timestamp
+    ) -> [Outcome] {
+        var omitted: [Outcome] = []
+        fitting.removeAll { registration in
+            guard let omission = omission(of: registration, among: all) else { return false }
+            omitted.append(
+                Outcome(
+                    notification: recipient.notification, device: registration.device,
+                    answer: .skipped(reason: omission.rawValue), at: now, registeredAt: registration.registeredAt))
+            return true
+        }
+        return omitted
+    }
+}
+
+extension Array {
+    fileprivate func chunks(of size: Int) -> [[Element]] {
+        stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
     }
 }
 

@@ -24,6 +24,8 @@ package struct Registration: Hashable, Sendable {
     package var appVersion: String?
     /// Of a FID: whether a provider refused it within a day and accepted a registration token instead.
     var isSuspected = false
+    /// Whether it is an Apple device that is registered with FCM.
+    package var isAppleByFCM = false
     /// Of a FID: the registration token to try if the FID is refused.
     var fallback: DeviceToken?
 
@@ -43,6 +45,14 @@ package struct Registration: Hashable, Sendable {
         self.scope = scope
         self.topic = topic
         self.registeredAt = registeredAt
+    }
+}
+
+extension Registration {
+    /// The platform, as ``DeviceFilter`` defines it.
+    package var platform: DeviceFilter.Platform {
+        if kind == .fcmWeb { return .web }
+        return provider == .apns || isAppleByFCM ? .apple : .android
     }
 }
 

@@ -19,9 +19,10 @@ extension Registration {
         r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
         r.registered_at, least(r.registered_at, r.state_changed_at) <= statement_timestamp() - interval '1 day',
         CASE WHEN r.kind = 'fid' THEN r.app_version END,
-        r.suspected_at IS NOT NULL AND r.suspected_at > statement_timestamp() - \(FIDCohortRule.window)::interval
+        r.suspected_at IS NOT NULL AND r.suspected_at > statement_timestamp() - \(FIDCohortRule.window)::interval,
+        r.provider = 'fcm' AND r.platform = 'ios'
         """
-    static let columnsWithoutOwnerCount = 12
+    static let columnsWithoutOwnerCount = 13
 
     /// Decodes a row of a known user and decrypts its token.
     ///
@@ -44,6 +45,7 @@ extension Registration {
         isEstablished = try row.decode(Bool.self, at: 9)
         appVersion = try row.decode(String?.self, at: 10)
         isSuspected = try row.decode(Bool.self, at: 11)
+        isAppleByFCM = try row.decode(Bool?.self, at: 12) ?? false
     }
 
     /// The columns that ``init(_:)`` reads.
