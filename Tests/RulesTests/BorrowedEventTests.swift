@@ -58,7 +58,9 @@ import TestSupport
         let third = Self.courier(from: "courier").replacing("app: courier", with: "app: third")
         #expect(
             problems(["shop": Self.shop, "courier": Self.courier(), "third": third])
-                == ["third.yaml:4: events.thing.happened.from: “courier” has this event from “shop” itself; name that app"])
+                == [
+                    "third.yaml:4: events.thing.happened.from: “courier” has this event from “shop” itself; name that app"
+                ])
     }
 
     private func inbound(_ routingKey: String, _ body: [UInt8]? = nil) -> Inbound {
@@ -107,6 +109,8 @@ import TestSupport
         dryRun.process(
             event("thing.happened", app: "shop", ["name": "Pat", "users": [1]]), at: moment("2026-01-10T12:00:00Z"))
         #expect(
-            dryRun.predictions.map { "\($0.app) \($0.content?.body ?? "")" } == ["shop Shop Pat", "courier Courier Pat"])
+            dryRun.predictions.map { "\($0.app) \($0.content?.body ?? "")" } == [
+                "shop Shop Pat", "courier Courier Pat",
+            ])
     }
 }

@@ -65,7 +65,7 @@ import TestSupport
             try await pool.execute(
                 """
                 INSERT INTO rules.person (app, user_id, settings) VALUES
-                    ('test', '1', '{"quiet_hours":{"from":"10:00","to":"14:00"},"zone":"UTC"}')
+                    ('test', '1', '{"quiet_hours":{"start":"10:00","end":"14:00"},"zone":"UTC"}')
                 """)
             #expect(try await fixture.handleEvent("thing.happened", #"{"name":"Pat","users":[1]}"#) == [])
             fixture.clock.advance(.seconds(3 * 3600))

@@ -36,7 +36,11 @@ import Testing
               digest: { after: 1h, say: { body: x, preview: { body: y } } } }
           b:
             when: { event: e }
-            to: { audience: everyone }
+            to: { audience: everyone, devices: { app-version: { from: "4.2" } }, rate: 5, hold-out: 10% }
+            say: { body: x }
+          s:
+            when: { event: e }
+            to: { segment: { tag: x, devices: { app-version: { until: "5.0" } } }, except: n }
             say: { body: x }
           c:
             when: { event: e }

@@ -2,6 +2,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 import RuleEngine
+import RuleLanguage
 
 /// `/v1/presence/{device}` and `/v1/receipts`: open apps of the caller, and opened or dismissed notifications.
 struct PresenceRoutes: Sendable {

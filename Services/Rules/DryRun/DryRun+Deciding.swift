@@ -66,6 +66,7 @@ extension DryRun {
         }
         let notification: Notification? =
             switch decided.decision.answer {
+            case .push where decided.decision.reason == .segment: nil
             case .push: broadcast ?? pushed(quietly: false)
             case .pushQuietly: pushed(quietly: true)
             case .hold, .digest, .inbox, .drop: nil

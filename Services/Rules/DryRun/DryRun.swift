@@ -39,6 +39,8 @@ struct DryRun {
     var spread = Duration.zero
     var people: [PersonKey: Person] = [:]
     var groups: [GroupKey: DryRunGroup] = [:]
+    /// The users of segments, by the name of the segment: `tag city/berlin`, `everyone`.
+    var segments: [String: [UserID]] = [:]
     var predictions: [PredictedDecision] = []
     var refusals: [RefusedEvent] = []
     /// The presence leases of users, by device.
@@ -90,6 +92,19 @@ struct DryRun {
             }
             take(event, now)
             predictDecisions(event, now)
+            for page in event.drafts.flatMap({ pages(of: $0, event.event) }) { decide(page.domainEvent, now) }
+        }
+    }
+
+    /// The pages of a segment whose users the people file names.
+    private func pages(of draft: NotificationDraft, _ event: DomainEvent) -> [SegmentPage] {
+        guard let segment = draft.segment, let users = segments[segment.audience.members.segmentName] else { return [] }
+        let starts = users.isEmpty ? [0] : Array(stride(from: 0, to: users.count, by: SegmentPage.maximumUsers))
+        return starts.enumerated().map { part, start in
+            SegmentPage(
+                event: event, rule: draft.rendered.rule,
+                users: Array(users[start..<min(start + SegmentPage.maximumUsers, users.count)]),
+                source: SegmentPage.source(campaign: segment.audience.campaign, range: 0, step: 0, part: part))
         }
     }
 
@@ -125,4 +140,9 @@ extension HeldItem {
 
 extension DueBucket {
     fileprivate func isDue(_ now: Timestamp) -> Bool { closing.next.map { $0 <= now } ?? false }
+}
+
+extension Audience.Members {
+    /// The name of a segment in the people file.
+    fileprivate var segmentName: String { String(decisionLabel.dropFirst().dropLast()) }
 }

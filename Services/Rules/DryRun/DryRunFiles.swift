@@ -106,15 +106,25 @@ enum DryRunFiles {
 
     /// Reads people and groups, which every app gets.
     ///
-    /// Format: `{"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": …, "role": …}]}}`.
+    /// Format: `{"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": …, "role": …}]},
+    /// "segments": {"tag <name>": ["<user>"]}}`.
     static func people(_ data: Data, name: String, into dryRun: inout DryRun) throws(Problem) {
         struct File: Decodable {
             var people: [String: PersonalSettings]?
             var groups: [String: [JSONValue]]?
+            var segments: [String: [JSONValue]]?
         }
         let file: File
         do { file = try WireCoding.decode(File.self, from: Array(data)) } catch {
             throw Problem(description: "\(name): \(error)")
+        }
+        for (segment, users) in file.segments ?? [:] {
+            dryRun.segments[segment] = try users.map { value throws(Problem) in
+                guard let user = value.userID else {
+                    throw Problem(description: "\(name): “\(segment)” has a value that is no user id")
+                }
+                return user
+            }
         }
         for app in dryRun.ruleSets.ruleSets.keys {
             for (id, settings) in file.people ?? [:] {

@@ -18,7 +18,8 @@ struct DryRunOptions: ParsableArguments {
         The clock of the dry run goes from event to event, and from the last one on as long \
         as a notification is held or collected, at most 400 days.
 
-        People are {"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": "<user>", "role": "…"}]}}.
+        People are {"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": "<user>", "role": "…"}]}, \
+        "segments": {"tag <name>": ["<user>"], "everyone": ["<user>"]}}.
         """
 
     /// The time of events without one begins at 2026-01-01.

@@ -24,7 +24,7 @@ enum CensusSQL {
                         WHEN answer = 'digest' AND reason = 'summed-up' THEN 'digested'
                         WHEN answer = 'digest' THEN 'replaced'
                         WHEN answer NOT IN ('push', 'push-quietly') THEN 'unexplained'
-                        WHEN reason = 'audience' THEN 'campaign'
+                        WHEN reason IN ('audience', 'segment') THEN 'campaign'
                         WHEN said.number = 0 THEN NULL
                         ELSE said.state
                     END AS state

@@ -26,7 +26,7 @@ import ServiceKit
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
             queues: notificationQueues + deviceQueues + [.registryCampaigns],
-            publishingTo: [.pushes, .outcomes, .devices, .census],
+            publishingTo: [.pushes, .outcomes, .devices, .census, .events],
             apps: catalog.ids)
         let tokens = try TokenKeys(
             file: try context.settings.optionalString(.registryTokenKeysFile), logger: context.logger)

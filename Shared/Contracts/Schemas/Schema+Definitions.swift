@@ -101,6 +101,8 @@ extension Schema {
                 required("to", constant(.string(to), "The kind of audience.")),
                 optional("devices", definition("deviceFilter")),
                 optional("rate", integer("The maximum pushes a second.", 1...Int64(Audience.maximumRate))),
+                optional("holdOut", integer("The share of the members that is left out, in percent.", 1...99)),
+                optional("resolve", bool("Whether the members go to rules as events, and get no pushes.")),
             ]
             let names = ["topic", "tag", "users", "part", "of"].filter { name in !members.contains { $0.name == name } }
             // The reader knows the members of all kinds.

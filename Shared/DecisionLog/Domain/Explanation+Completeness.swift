@@ -26,5 +26,5 @@ extension Explanation.NotificationTrace {
 
 extension Explanation {
     /// The reasons of pushes to many users, of which the log has no outcomes.
-    static let reasonsWithoutOutcome = ["audience", "broadcast"]
+    static let reasonsWithoutOutcome = ["audience", "broadcast", "segment"]
 }

@@ -98,6 +98,8 @@ extension Explanation {
         "held-too-often": "the quiet hours had not ended at the expected time, for the third time",
         "critical-storm": "too many critical notifications: check the upstream service",
         "audience": "addressed to a whole audience, so preferences do not apply",
+        "segment": "the registry looks up the users of the segment; each of them has a decision of their own",
+        "nobody": "no user matches the segment",
         "broadcast": "addressed to a topic or channel of the provider, so preferences do not apply",
         "scheduled": "the event schedules it for a later time",
         "gathered": "collected for a digest",

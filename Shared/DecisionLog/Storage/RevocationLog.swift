@@ -95,7 +95,7 @@ package struct RevocationLog: Sendable {
             // A digest that is held has no decision yet.
             let rows = try await transaction.query(
                 """
-                SELECT reason = 'audience' FROM rules.decision JOIN rules.event ON event.key = decision.event
+                SELECT reason IN ('audience', 'segment') FROM rules.decision JOIN rules.event ON event.key = decision.event
                 WHERE decision.notification = \(notification) AND event.app = \(app)
                     AND coalesce(decision.user_id = \(user), true)
                 UNION ALL
@@ -152,7 +152,7 @@ package struct RevocationLog: Sendable {
         SELECT \(Revocation.columns), ARRAY(
                 SELECT decision.notification FROM rules.event JOIN rules.decision ON decision.event = event.key
                 WHERE event.id = revocation.event_id AND event.app = revocation.app
-                    AND decision.reason = 'audience' AND decision.answer = 'push'
+                    AND decision.reason IN ('audience', 'segment') AND decision.answer = 'push'
             ) AS campaigns
         FROM rules.revocation WHERE \(which)
         """

@@ -63,7 +63,7 @@ package enum RevocationSelection {
                 SELECT answer, reason, decided_at FROM rules.decision
                 WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
             ) AS last
-        WHERE last.answer IN ('push', 'push-quietly') AND last.reason <> 'audience'
+        WHERE last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'segment')
             AND last.decided_at > clock_timestamp() - \(reach)
             AND (last.decided_at > clock_timestamp() - \(recent)
                 OR NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = chosen.notification))

@@ -11,12 +11,30 @@ package struct Audience: Hashable, Sendable {
     package var devices: DeviceFilter?
     /// The maximum pushes a second; absent: unlimited.
     package var rate: Int?
+    /// The share of the members that the campaign leaves out, in percent; absent: none. A member's notification id
+    /// decides (``isHeldOut(_:)``).
+    package var holdOut: Int?
+    /// Whether the registry sends the members to rules (``SegmentPage``) and no pushes. Then the content's data has the
+    /// event, as the member `event`.
+    package var resolves = false
 
-    package init(campaign: UUID, members: Members, devices: DeviceFilter? = nil, rate: Int? = nil) {
+    package init(
+        campaign: UUID, members: Members, devices: DeviceFilter? = nil, rate: Int? = nil, holdOut: Int? = nil,
+        resolves: Bool = false
+    ) {
         self.campaign = campaign
         self.members = members
         self.devices = devices
         self.rate = rate
+        self.holdOut = holdOut
+        self.resolves = resolves
+    }
+
+    /// Whether the campaign leaves a member out. The same user has another draw in each campaign.
+    package func isHeldOut(_ user: UserID) -> Bool {
+        guard let holdOut else { return false }
+        let id = DerivedID.notification(campaign: campaign, recipient: user).uuid
+        return (Int(id.0) << 8 | Int(id.1)) * 100 < holdOut * 65_536
     }
 
     package enum Members: Hashable, Sendable {
@@ -31,11 +49,12 @@ package struct Audience: Hashable, Sendable {
     /// The maximum rate in pushes a second, and the maximum number of parts.
     package static let maximumRate = 1_000_000
     package static let maximumParts = 100_000
+    package static let holdOuts = 1...99
 }
 
 extension Audience: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case campaign, to, topic, tag, users, part, of, devices, rate
+        case campaign, to, topic, tag, users, part, of, devices, rate, holdOut, resolve
     }
     private enum Kind: String, Codable { case everyone, topic, tag, users }
 
@@ -62,6 +81,12 @@ extension Audience: Codable {
             throw DecodingError.dataCorruptedError(
                 forKey: .rate, in: container, debugDescription: "expected 1 to \(Audience.maximumRate) pushes a second")
         }
+        holdOut = try container.decodeIfPresent(Int.self, forKey: .holdOut)
+        if let holdOut, !Audience.holdOuts.contains(holdOut) {
+            throw DecodingError.dataCorruptedError(
+                forKey: .holdOut, in: container, debugDescription: "expected 1 to 99 percent")
+        }
+        resolves = try container.decodeIfPresent(Bool.self, forKey: .resolve) ?? false
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -83,5 +108,7 @@ extension Audience: Codable {
         }
         try container.encodeIfPresent(devices, forKey: .devices)
         try container.encodeIfPresent(rate, forKey: .rate)
+        try container.encodeIfPresent(holdOut, forKey: .holdOut)
+        if resolves { try container.encode(true, forKey: .resolve) }
     }
 }

@@ -36,12 +36,22 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
     package struct VersionRange: Encodable, Hashable, Sendable {
         package var from: AppVersion?
         package var until: AppVersion?
+
+        package init(from: AppVersion? = nil, until: AppVersion? = nil) {
+            self.from = from
+            self.until = until
+        }
     }
 
     /// Times from `after` (inclusive) until `before` (exclusive). An absent bound is open.
     package struct TimeRange: Encodable, Hashable, Sendable {
         package var after: Timestamp?
         package var before: Timestamp?
+
+        package init(after: Timestamp? = nil, before: Timestamp? = nil) {
+            self.after = after
+            self.before = before
+        }
     }
 }
 

@@ -123,6 +123,8 @@ extension BusRole {
             ]
         case .tokenRegistry:
             [
+                // Users of segments, for rules.
+                (.events, #"\#(Self.app)\.\#(SegmentPage.eventType.replacing(".", with: #"\."#))"#),
                 (.pushes, #"(apns|fcm)\.\#(Self.lane)\.\#(Self.app)"#), (.outcomes, #"registry\.(skipped|expired)"#),
                 (
                     .devices,

@@ -147,10 +147,12 @@ import TestSupport
         for one in recorded { dryRun.process(one) }
         dryRun.advance(to: moment("2026-01-21T12:00:00Z"))
         let drops = dryRun.predictions.filter { $0.decision.answer == .drop }
-        #expect(drops.map { "\($0.user) \($0.rule) \($0.decision.reason.rawValue)" }.sorted() == [
-            "1 reminder done", "1 summary done",
-        ])
-        #expect(dryRun.predictions.contains { $0.user.rawValue == "2" && $0.rule == "reminder" && $0.notification != nil })
+        #expect(
+            drops.map { "\($0.user) \($0.rule) \($0.decision.reason.rawValue)" }.sorted() == [
+                "1 reminder done", "1 summary done",
+            ])
+        #expect(
+            dryRun.predictions.contains { $0.user.rawValue == "2" && $0.rule == "reminder" && $0.notification != nil })
         #expect(dryRun.refusals.count == 1)
         #expect(throws: DryRunFiles.Problem.self) {
             try DryRunFiles.events(

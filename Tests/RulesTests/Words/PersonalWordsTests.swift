@@ -67,7 +67,9 @@ import TestSupport
     @Test func `mistakes say where recipient may stand`() {
         #expect(Self.problems(Self.rules()) == [])
         let missing = PersonalWords.missingID
-        #expect(Self.problems(Self.rules(to: "{ users: all }")) == Array(repeating: "rules.bill.say.body: \(missing)", count: 2))
+        #expect(
+            Self.problems(Self.rules(to: "{ users: all }"))
+                == Array(repeating: "rules.bill.say.body: \(missing)", count: 2))
         #expect(
             Self.problems(Self.rules(policy: #"{ item: "{{recipient.name}}" }"#))
                 == ["rules.bill.policy.item: \(missing)"])
@@ -76,7 +78,8 @@ import TestSupport
                 == ["rules.bill.to: \(missing)"])
         #expect(
             Self.problems(Self.rules(say: #"{ body: "{{recipient.nmae}}" }"#))
-                == ["rules.bill.say.body: no example of the event has “recipient.nmae”; did you mean “recipient.name”?"])
+                == ["rules.bill.say.body: no example of the event has “recipient.nmae”; did you mean “recipient.name”?"]
+        )
     }
 
     @Test func `an event with a member recipient keeps it`() throws {
@@ -102,7 +105,7 @@ import TestSupport
             try await pool.execute(
                 """
                 INSERT INTO rules.person (app, user_id, settings) VALUES
-                    ('test', '2', '{"quiet_hours":{"from":"10:00","to":"14:00"},"zone":"UTC"}')
+                    ('test', '2', '{"quiet_hours":{"start":"10:00","end":"14:00"},"zone":"UTC"}')
                 """)
             let words = try await fixture.handleEvent("bill.split", Self.data, id: "a")
             #expect(words == ["1: Pat, you owe €12.50 for Rome"])

@@ -15,13 +15,17 @@ enum AudienceFixture {
 
     static func notification(
         _ members: Audience.Members, campaign: UUID = campaign, devices: DeviceFilter? = nil, rate: Int? = nil,
-        app: AppID = Fixture.app, expiresAt: Timestamp? = nil, part: String = ""
+        app: AppID = Fixture.app, expiresAt: Timestamp? = nil, part: String = "", holdOut: Int? = nil,
+        resolving event: DomainEvent? = nil
     ) -> PushProtocol.Notification {
         PushProtocol.Notification(
             trace: Trace(id: DerivedID.uuid5(campaign, ["n", part]), correlation: "e", causation: "e"), app: app,
-            rule: "announcement", lane: .interactive, content: Content(body: "hi"), expiresAt: expiresAt,
+            rule: "announcement", lane: .interactive,
+            content: event.map { Content(data: ["event": $0.cloudEvent]) } ?? Content(body: "hi"), expiresAt: expiresAt,
             recipients: [],
-            audience: Audience(campaign: campaign, members: members, devices: devices, rate: rate))
+            audience: Audience(
+                campaign: campaign, members: members, devices: devices, rate: rate, holdOut: holdOut,
+                resolves: event != nil))
     }
 
     static func member(

@@ -197,6 +197,29 @@ struct CampaignRunnerTests {
         }
     }
 
+    @Test func `a segment's users wait in the rules' queue of the app, and no sender gets a push`() async throws {
+        try await Self.withWorld { world in
+            try await Self.fill(world.pool, 500)
+            let queue = WorkQueue.rulesAppEvents(Fixture.app).name
+            try await world.open(A.notification(.everyone, resolving: SegmentTests.event))
+            var users: [UserID] = []
+            try await Self.during([try world.runner()]) {
+                // Takes the pages as rules does: the runner waits while several are in the queue.
+                try await eventually("the campaign is done and its pages are read", within: .seconds(60)) {
+                    while let page = try await world.administrator.get(queue) {
+                        let event = try CloudEvents.decode(
+                            routingKey: page.routingKey, contentType: nil, headers: [:], body: page.body)
+                        users += try SegmentPage(event).users
+                    }
+                    return try await world.state() == "done" && users.count >= 500
+                }
+            }
+            #expect(users.count == 500 && Set(users).count == 500)
+            #expect(try await world.pushes(.apns) == [])
+            #expect(try await world.pushes(.fcm) == [])
+        }
+    }
+
     @Test func `a message that is no cursor is set aside, and campaigns continue`() async throws {
         try await Self.withWorld { world in
             try await Self.fill(world.pool, 10)

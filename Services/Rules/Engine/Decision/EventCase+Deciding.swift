@@ -138,6 +138,9 @@ extension NotificationDraft {
     fileprivate func announcement(_ record: EventRecord, isRevoked: Bool) -> DecisionRecord? {
         let announced: (id: UUID, decisionLabel: String, reason: RuleDecision.Cause)? =
             audience.map { ($0.campaign, $0.members.decisionLabel, .audience) }
+            ?? segment.map { ($0.audience.campaign, $0.decisionLabel, .segment) }
+            ?? (isOfNobody
+                ? (DerivedID.uuid5(record.key, ["nobody", rendered.rule]), Segment.nobody, .nobody) : nil)
             ?? broadcast.map { ($0.notification, $0.destination.decisionLabel, .broadcast) }
         // A label for operators. No user has this id.
         guard let announced, let name = UserID(rawValue: announced.decisionLabel.excerpt(200)) else { return nil }
@@ -146,7 +149,7 @@ extension NotificationDraft {
             person: PersonKey(app: rendered.app, user: name),
             decision: isRevoked
                 ? RuleDecision(answer: .drop, reason: .revoked)
-                : RuleDecision(answer: .push, reason: announced.reason),
+                : RuleDecision(answer: isOfNobody ? .drop : .push, reason: announced.reason),
             ruleSet: record.ruleSet)
     }
 
@@ -185,6 +188,13 @@ extension NotificationDraft {
             policy: policy, isUserVisible: isUserVisible, mutes: rendered.mutes, thread: rendered.content.thread,
             expiresAt: rendered.expiresAt, since: now, dedupe: terms.dedupe, isSendable: rendered.isSendable)
     }
+}
+
+extension Segment {
+    /// The label in stored decisions.
+    package var decisionLabel: String { "(segment of \(audience.members.decisionLabel.dropFirst())" }
+    /// The label of the decision that no user matches.
+    static let nobody = "(nobody)"
 }
 
 extension Audience.Members {

@@ -59,6 +59,10 @@ package struct RuleDecision: Hashable, Sendable {
         case audience
         /// A provider sends it to the followers of a topic or channel. Only the provider knows the users.
         case broadcast
+        /// The registry finds the users of a segment. The decision about each user follows.
+        case segment
+        /// No user matches the rule's segment.
+        case nobody
         /// The event schedules it for a later time.
         case scheduled
         /// A digest collects it.

@@ -44,7 +44,7 @@ extension NotificationDraft {
 
     /// Whether the message to an audience or a broadcast is published. It is not if its event was revoked before.
     package func isAnnounced(_ answers: [UUID: RuleDecision.Answer]) -> Bool {
-        guard let id = audience?.campaign ?? broadcast?.notification else { return false }
+        guard let id = audience?.campaign ?? segment?.audience.campaign ?? broadcast?.notification else { return false }
         return answers[id] != .drop
     }
 
@@ -63,7 +63,7 @@ extension NotificationDraft {
     ///
     /// A redelivered event gives the same message id, so it starts only one campaign.
     private var announcements: [Notification] {
-        guard hasUnknownRecipients else { return [] }
+        guard hasUnknownRecipients, !isOfNobody else { return [] }
         let id = DerivedID.message(
             source: source, event: rendered.correlation, rule: "\(rendered.app)/\(rendered.rule)", index: 0)
         return [
@@ -72,9 +72,9 @@ extension NotificationDraft {
                     id: id, correlation: rendered.correlation, causation: rendered.correlation,
                     traceparent: rendered.traceparent),
                 app: rendered.app, rule: rendered.rule, lane: rendered.lane,
-                content: rendered.preview ?? rendered.content,
-                expiresAt: rendered.expiresAt, delivery: rendered.delivery, scope: rendered.scope, recipients: [],
-                audience: audience, broadcast: broadcast)
+                content: segment.map { Content(data: ["event": $0.event]) } ?? rendered.preview ?? rendered.content,
+                expiresAt: segment == nil ? rendered.expiresAt : nil, delivery: rendered.delivery, scope: rendered.scope, recipients: [],
+                audience: audience ?? segment?.audience, broadcast: broadcast)
         ]
     }
 

@@ -119,6 +119,7 @@ extension FieldUseCollector {
         case .tag(let template): add(template, at: "to.tag")
         case .everyone, nil: break
         }
+        for path in rule.segment?.except ?? [] { add(path, at: "to.except", AcceptedValue.usersOrNull) }
         if let following = rule.following { add(following.name, at: "to.\(following.kind.rawValue)") }
         if rule.isPersonal { recipients = rule.to.map(\.users) }
         add(rule.say, at: "say")

@@ -46,6 +46,7 @@ extension RuleFileReader {
         guard let members = members(field) else { return nil }
         var shapes: [String: EventShape] = [:]
         for (type, value) in members {
+            if type == SegmentPage.eventType { report(value, "the event is reserved for segments; remove it") }
             if type == DirectNotification.eventType {
                 report(value, "the event is reserved for direct notifications, which built-in rules handle; remove it")
             }

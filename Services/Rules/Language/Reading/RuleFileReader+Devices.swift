@@ -23,7 +23,7 @@ extension RuleFileReader {
         if rule.following != nil {
             report(field, "“platforms” and “unless” select registered devices; a provider's subscribers have none here")
         }
-        if rule.audience != nil, devices.unless != nil {
+        if rule.audience != nil, rule.segment == nil, devices.unless != nil {
             report(field, "“unless” needs named users or a group: an audience takes only “platforms”")
         }
         if rule.policy.digest != nil, devices.unless?.scope != nil {

@@ -146,7 +146,7 @@ extension RuleFileReader {
         return window
     }
 
-    private func number(_ field: Field, _ range: ClosedRange<Int>) -> Int? {
+    func number(_ field: Field, _ range: ClosedRange<Int>) -> Int? {
         guard let value = scalar(field) else { return nil }
         guard case .int(let number) = value, let number = Int(exactly: number), range.contains(number) else {
             report(field, "expected a whole number from \(range.lowerBound) to \(range.upperBound)")

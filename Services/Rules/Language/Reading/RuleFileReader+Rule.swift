@@ -18,8 +18,8 @@ extension RuleFileReader {
         let policy = table["policy"].map { self.policy($0, shapes, personal, defaults) } ?? Rule.Policy()
         guard let when, let to, let say, let how, let policy else { return nil }
         var rule = Rule(
-            name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
-            say: say, how: how, policy: policy)
+            name: name, when: when, to: to.users, groups: to.groups, audience: to.audience,
+            audienceOptions: to.audienceOptions, segment: to.segment, following: to.following, say: say, how: how, policy: policy)
         rule.isPersonal = rule.namesRecipient && !shapes.contains { $0.paths.contains(PersonalWords.variable) }
         if rule.visibility == .momentary {
             rule.policy.applyMomentaryDefaults(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
@@ -31,6 +31,7 @@ extension RuleFileReader {
             checkPrivacy(rule, field)
             checkDevices(rule, table["how"] ?? field)
             checkPersonal(rule, table["to"] ?? field)
+            checkSegment(rule, table["to"] ?? field)
         }
         return rule
     }
@@ -86,7 +87,7 @@ extension RuleFileReader {
     }
 
     private func checkPolicy(_ rule: Rule, _ field: Field) {
-        if rule.audience != nil || rule.following != nil {
+        if rule.segment == nil, rule.audience != nil || rule.following != nil {
             report(
                 field,
                 "the recipients are not known here: the rule takes no “policy” and has no inbox; use a “group” for both"
@@ -168,14 +169,23 @@ extension RuleFileReader {
                     report(field, "no other recipients can be added: only the provider knows the subscribers")
                 }
                 address.following = following
-            } else if !names.isDisjoint(with: ["audience", "topic", "tag"]) {
-                guard let table = table(field, keys: ["audience", "topic", "tag"]),
-                    let audience = audienceSelector(table, shapes)
+            } else if names.contains("segment") {
+                guard let table = table(field, keys: ["segment", "except"]), let segment = table["segment"],
+                    let (audience, options) = audience(segment, shapes, keys: RuleFileReader.audienceKeys)
                 else { return nil }
-                if fields.count > 1 || table.count > 1 {
+                if fields.count > 1 {
+                    report(field, "no other recipients can be added: only the token registry knows the segment")
+                }
+                (address.audience, address.audienceOptions) = (audience, options)
+                address.segment = Rule.SegmentSelector(
+                    except: table["except"].flatMap(oneOrMore)?.compactMap { path($0, shapes) } ?? [])
+            } else if !names.isDisjoint(with: ["audience", "topic", "tag"]) {
+                guard let (audience, options) = audience(field, shapes, keys: RuleFileReader.audienceKeys + ["rate"])
+                else { return nil }
+                if fields.count > 1 {
                     report(field, "no other recipients can be added: only the token registry knows the audience")
                 }
-                address.audience = audience
+                (address.audience, address.audienceOptions) = (audience, options)
             } else {
                 guard let selector = userSelector(field, shapes) else { return nil }
                 address.users.append(selector)
@@ -188,6 +198,8 @@ extension RuleFileReader {
         var users: [Rule.Selector] = []
         var groups: [Rule.GroupSelector] = []
         var audience: Rule.AudienceSelector?
+        var audienceOptions = Rule.AudienceOptions()
+        var segment: Rule.SegmentSelector?
         var following: Rule.Following?
     }
 

@@ -27,11 +27,16 @@ package struct NotificationDraft: Hashable, Sendable {
     package var groupReferences: [GroupReference] = []
     /// Replaces users and groups.
     package var audience: Audience?
+    /// Replaces users and groups: the registry finds the users, and ``RuleSet/draft(of:arrivedAt:)`` gives their drafts.
+    package var segment: Segment?
+    /// Whether no user matches the segment of its rule.
+    package var isOfNobody = false
     /// Replaces users, groups and audience.
     package var broadcast: Broadcast?
 
-    /// Whether it has an audience or a broadcast, whose users rules do not know. One message goes to all of them.
-    package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil }
+    /// Whether it has one decision in place of one for each user. Rules do not know the users of an audience, a
+    /// broadcast or a segment; one message goes to all of them.
+    package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil || segment != nil || isOfNobody }
 
     var hasRecipients: Bool { !recipients.isEmpty || !groupReferences.isEmpty || hasUnknownRecipients }
 

@@ -10,6 +10,9 @@ package struct Rule: Hashable, Sendable {
     package var groups: [GroupSelector] = []
     /// Replaces users and groups.
     package var audience: AudienceSelector?
+    package var audienceOptions = AudienceOptions()
+    /// Set if rules decide about each user of the audience.
+    package var segment: SegmentSelector?
     var following: Following?
     package var say: MessageTemplate
     package var how: DeliveryOptions

@@ -147,12 +147,11 @@ extension Rule {
                 traceparent: event.traceparent),
             policy: policy, isUserVisible: visibility != .none, countsUnread: how.countsUnread, recipients: [],
             source: event.source, groupReferences: try groupReferences(scope),
-            audience: try audienceMembers(scope).map { members in
-                Audience(
-                    campaign: id("campaign"), members: members,
-                    devices: how.devices?.platforms.map { DeviceFilter(platform: $0) })
-            },
             broadcast: try followed(scope).map { Broadcast(notification: id("broadcast"), to: $0) })
+        let audience = try audience(
+            scope, now: event.time.map(Timestamp.init) ?? arrival, campaign: id("campaign"))
+        draft.segment = try segment(event, scope, audience)
+        draft.audience = draft.segment == nil ? audience : nil
         let named = try recipients(scope)
         draft.recipients = named.map { named in
             Notification.Recipient(

@@ -24,6 +24,7 @@ package struct RuleSets: Sendable {
     ///
     /// - Parameter arrival: the time at which the lifetime of the notifications begins.
     package func evaluate(_ event: DomainEvent, now: Timestamp, arrivedAt arrival: Timestamp) -> Evaluation {
+        if event.type == SegmentPage.eventType { return evaluatePage(event, arrivedAt: arrival) }
         let isDirect = event.type == DirectNotification.eventType
         guard let ruleSet = isDirect ? self[event.app] : ruleSets[event.app] else { return .unknownApp }
         guard isDirect || ruleSet.events.contains(event.type) else { return .unknownType }
@@ -32,6 +33,16 @@ package struct RuleSets: Sendable {
             return .notify(
                 try ruleSet.evaluate(event, now: now, arrivedAt: arrival),
                 signals: try ruleSet.signals(of: event), by: ruleSet)
+        } catch {
+            return .unrenderable(error)
+        }
+    }
+
+    /// Evaluates a page of a segment. It has no signals: its event's signals took effect before.
+    private func evaluatePage(_ event: DomainEvent, arrivedAt arrival: Timestamp) -> Evaluation {
+        guard let ruleSet = ruleSets[event.app] else { return .unknownApp }
+        do {
+            return .notify([try ruleSet.draft(of: event, arrivedAt: arrival)], signals: [], by: ruleSet)
         } catch {
             return .unrenderable(error)
         }

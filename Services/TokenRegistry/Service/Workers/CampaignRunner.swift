@@ -21,6 +21,8 @@ struct CampaignRunner: Service {
     static let workers = 2
     /// While a sender's queue holds more messages than this, no step adds to it.
     static let backlog = 10_000
+    /// The same for pages of a segment in the rules' queue of the app's events, so that other events wait briefly.
+    static let segmentBacklog = 4
     /// How long a step waits for the database before its cursor goes to a retry queue. Shorter than the broker's
     /// `consumer_timeout` of 30 minutes.
     static let databaseTimeout = Duration.seconds(600)
@@ -118,7 +120,9 @@ struct CampaignRunner: Service {
         case .void: bus.acknowledge([delivery.tag])
         case .later: try await postpone(cursor, delivery)
         case .wait: try await yield(cursor, delivery)
-        case .finished:
+        case .finished(let page):
+            // Lost if the process stops before the confirm: then the log of decisions does not say that nobody matched.
+            if let page { try? await publish([page.message(from: service)]) }
             logger.notice("Campaign is done", metadata: cursor.metadata)
             bus.acknowledge([delivery.tag])
         case .expired:
@@ -188,6 +192,13 @@ struct CampaignRunner: Service {
                 return false
             }
             if depth > Self.backlog { return false }
+        }
+        for queue in step.rulesQueues {
+            guard let depth = try await depth(queue) else {
+                logger.error("Segment waits for a queue; apply the topology", metadata: ["queue": "\(queue)"])
+                return false
+            }
+            if depth > Self.segmentBacklog { return false }
         }
         return true
     }

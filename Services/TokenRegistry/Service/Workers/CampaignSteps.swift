@@ -11,6 +11,8 @@ final class CampaignSteps: Sendable {
     static let defaultSize = 4000
     /// The same while interactive notifications arrive.
     static let smallSize = 500
+    /// Approximate devices or users of a step that resolves a segment.
+    static let segmentSize = 400
     /// Maximum users of a group or list in a step.
     static let maximumMembers = 2000
 
@@ -37,7 +39,8 @@ final class CampaignSteps: Sendable {
         /// The campaign's rate limit is reached; try again after the duration.
         case wait(Duration)
         /// The campaign's last range has ended.
-        case finished
+        /// The page says that no user matches a segment; `nil` for other campaigns.
+        case finished(Outbound?)
         case expired
         case step(Step)
     }
@@ -47,6 +50,8 @@ final class CampaignSteps: Sendable {
         let tally: CampaignTally
         /// The sender queues of the pushes.
         let queues: Set<String>
+        /// The rules' queues of the pages of a segment.
+        let rulesQueues: Set<String>
         /// The pushes reserved of the campaign's rate limit, and the limit; `nil` without one.
         let reserved: (count: Int, rate: Int)?
         fileprivate let outbound: [Outbound]
@@ -71,8 +76,13 @@ final class CampaignSteps: Sendable {
         }
         if cursor.isAtEnd {
             let isLast = try await store.finish(cursor)
-            if isLast { known.withLock { $0[cursor.campaign] = nil } }
-            return isLast ? .finished : .void
+            guard isLast else { return .void }
+            let campaign = try await campaign(cursor.campaign)
+            known.withLock { $0[cursor.campaign] = nil }
+            guard let page = campaign?.emptyPage, try await store.hasNoUser(cursor.campaign) else {
+                return .finished(nil)
+            }
+            return .finished(try page.message())
         }
         guard let campaign = try await campaign(cursor.campaign) else { return .void }
         let now = now()
@@ -81,6 +91,7 @@ final class CampaignSteps: Sendable {
             return .expired
         }
         var limit = campaign.audience.members == .everyone ? size : min(size, Self.maximumMembers)
+        if campaign.audience.resolves { limit = min(limit, Self.segmentSize) }
         if let rate = campaign.audience.rate {
             // At most the pushes of one second.
             limit = min(limit, rate)
@@ -90,10 +101,12 @@ final class CampaignSteps: Sendable {
         let step = CampaignStep(campaign, at: cursor, page, now: now, fids: fids())
         let next = try Outbound(step.next, to: .devices, routingKey: RoutingKey.campaignCursor)
         let queues = step.plan.pushes.map { WorkQueue.senderPushes($0.provider, $0.lane, $0.app).name }
+        let rulesQueues = step.pages.map { WorkQueue.rulesAppEvents($0.event.app).name }
         return .step(
             Step(
-                tally: step.tally, queues: Set(queues), reserved: campaign.audience.rate.map { (limit, $0) },
-                outbound: try step.plan.outbound(), cursor: next))
+                tally: step.tally, queues: Set(queues), rulesQueues: Set(rulesQueues), reserved: campaign.audience.rate.map { (limit, $0) },
+                outbound: try step.plan.outbound() + step.pages.map { page throws(WireError) in try page.message() },
+                cursor: next))
     }
 
     /// Returns the unused part of a step's reservation to the campaign's rate limit, after success or failure.

@@ -39,6 +39,8 @@ package struct CampaignPage: Hashable, Sendable {
 
 package struct CampaignStep: Hashable, Sendable {
     package let plan: PushPlan
+    /// The pages for rules, for an audience that is resolved. Such a step has no pushes.
+    package let pages: [SegmentPage]
     package let next: CampaignCursor
     /// The counts of this step.
     package let tally: CampaignTally
@@ -48,20 +50,54 @@ package struct CampaignStep: Hashable, Sendable {
         _ campaign: Campaign, at cursor: CampaignCursor, _ page: CampaignPage, now: Timestamp,
         fids: FIDPreference = FIDPreference()
     ) {
+        let members = page.members.filter { !campaign.audience.isHeldOut($0.user) }
+        pages = campaign.audience.resolves ? campaign.pages(members.map(\.user), at: cursor) : []
         var notification = campaign.notification
         let id = DerivedID.caused(by: campaign.id, "range.\(cursor.range)", index: Int(cursor.step))
         notification.trace = notification.trace.next(id: id)
         notification.lane = .bulk
         notification.audience = nil
-        notification.recipients = page.members.map { member in
+        let told = campaign.audience.resolves ? [] : members
+        notification.recipients = told.map { member in
             .init(
                 user: member.user, notification: DerivedID.notification(campaign: campaign.id, recipient: member.user))
         }
-        plan = PushPlan(notification, devices: page.members.map(\.devices), now: now, fids: fids)
+        plan = PushPlan(notification, devices: told.map(\.devices), now: now, fids: fids)
         tally = CampaignTally(
-            users: Int64(page.members.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
+            users: Int64(members.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
             pushes: Int64(plan.pushes.count), without: Int64(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }),
             looked: Int64(page.looked))
         next = cursor.advanced(past: page.end, by: tally)
+    }
+}
+
+extension Campaign {
+    /// The event that addressed a segment; `nil` for other campaigns.
+    package var event: DomainEvent? {
+        guard audience.resolves, let event = notification.content.data?["event"] else { return nil }
+        let body = try? WireCoding.encode(event)
+        return body.flatMap { body in
+            try? CloudEvents.decode(
+                routingKey: "\(app).event", contentType: CloudEvents.structuredContentType, headers: [:], body: body)
+        }
+    }
+
+    fileprivate func pages(_ users: [UserID], at cursor: CampaignCursor) -> [SegmentPage] {
+        guard let event else { return [] }
+        return stride(from: 0, to: users.count, by: SegmentPage.maximumUsers).enumerated().map { part, start in
+            SegmentPage(
+                event: event, rule: notification.rule,
+                users: Array(users[start..<min(start + SegmentPage.maximumUsers, users.count)]),
+                source: SegmentPage.source(campaign: id, range: cursor.range, step: cursor.step, part: part))
+        }
+    }
+
+    /// The page that tells rules that no user matches.
+    package var emptyPage: SegmentPage? {
+        event.map { event in
+            SegmentPage(
+                event: event, rule: notification.rule, users: [],
+                source: SegmentPage.source(campaign: id, range: -1, step: 0, part: 0))
+        }
     }
 }

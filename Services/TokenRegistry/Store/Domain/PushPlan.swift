@@ -39,7 +39,7 @@ package struct PushPlan: Hashable, Sendable {
                 omitted += selection.remove(from: &fitting, registrations, recipient, at: now)
             }
             fitting = fitting.withFallbacks(fids)
-            if !hasDevice.isEmpty { withoutDevice.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
+            if !hasDevice { withoutDevice.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for place in fitting.indices {
                 targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))
             }

@@ -173,7 +173,9 @@ extension Audience {
             case .group(.tag(let name)): "tag \(name)"
             case .users(_, _, let of): of == 1 ? "a list" : "a list in \(of) parts"
             }
-        guard devices != nil else { return whom }
-        return "\(whom), some devices"
+        let options = [
+            devices.map { _ in "some devices" }, holdOut.map { "\($0) % held out" }, resolves ? "for rules" : nil,
+        ]
+        return ([whom] + options.compactMap(\.self)).joined(separator: ", ")
     }
 }

@@ -112,6 +112,13 @@ package struct CampaignStore: Sendable {
         }
     }
 
+    /// Whether no range of a campaign has found a user.
+    package func hasNoUser(_ campaign: UUID) async throws(PostgresError) -> Bool {
+        try await database.query(
+            "SELECT coalesce(sum(users), 0) = 0 FROM registry.campaign_range WHERE campaign = \(campaign)"
+        ).single()
+    }
+
     /// Marks a campaign as expired: the notification's expiration has passed.
     package func expire(_ campaign: UUID) async throws {
         try await database.execute(
