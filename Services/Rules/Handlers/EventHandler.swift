@@ -60,7 +60,7 @@ struct EventHandler: StageHandler {
         let now = try await now()
         let ruleSets = currentRules.ruleSets
         let answers = batch.map { answer($0, by: ruleSets, now: now) }
-        let copies = try batch.map { try copies(of: $0, by: ruleSets) }
+        let copies = try batch.map { try self.copies(of: $0, by: ruleSets) }
         // The first copy of an event stays unacknowledged until its messages are confirmed, so the other copies can go.
         var first: [UUID: Int] = [:]
         for (index, answer) in answers.enumerated() {
