@@ -1,5 +1,7 @@
+import AMQP
 import Foundation
 import Messaging
+import Postgres
 import PushProtocol
 import Testing
 import TestSupport

@@ -1,4 +1,6 @@
+import AMQP
 import Foundation
+import Postgres
 import PushProtocol
 import Testing
 import TestSupport
