@@ -56,7 +56,9 @@ extension DryRun {
             refusals.append(
                 RefusedEvent(
                     at: now, event: "-",
-                    reason: "the receipt is of no notification: \(receipt.rule) has notified \(receipt.person.user) of nothing"))
+                    reason:
+                        "the receipt is of no notification: \(receipt.rule) has notified \(receipt.person.user) of nothing"
+                ))
             return
         }
         if receipt.action == .opened { markRead(id, of: receipt.person, now) }

@@ -33,7 +33,9 @@ extension MessageContract {
         ])
 
     private static let deviceSelection = Schema.object([
-        Schema.optional("platforms", Schema.list("The selected platforms.", of: Schema.words(DeviceFilter.Platform.self, "A platform."))),
+        Schema.optional(
+            "platforms",
+            Schema.list("The selected platforms.", of: Schema.words(DeviceFilter.Platform.self, "A platform."))),
         Schema.optional(
             "unless",
             Schema.object([

@@ -29,7 +29,8 @@ extension YAMLReader {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
         let members = members(
-            of: entry, known: ["apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to"],
+            of: entry,
+            known: ["apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to"],
             required: [])
         return AppConfiguration(
             id: id,
@@ -41,7 +42,8 @@ extension YAMLReader {
             webOrigins: Set((members["web-origins"].map { elements(of: $0) } ?? []).compactMap { webOrigin($0) }),
             hasReportQueue: members["reports"].map { reportQueue($0) } ?? false,
             webhooks: members["webhooks"].map { webhooks($0) } ?? [],
-            eventBorrowers: Set((members["events-to"].map { elements(of: $0) } ?? []).compactMap { borrower($0, of: id) }))
+            eventBorrowers: Set(
+                (members["events-to"].map { elements(of: $0) } ?? []).compactMap { borrower($0, of: id) }))
     }
 
     /// Reads an app whose rules may use the events of `owner`.

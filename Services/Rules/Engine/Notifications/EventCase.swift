@@ -73,7 +73,8 @@ extension NotificationDraft {
                     traceparent: rendered.traceparent),
                 app: rendered.app, rule: rendered.rule, lane: rendered.lane,
                 content: segment.map { Content(data: ["event": $0.event]) } ?? rendered.preview ?? rendered.content,
-                expiresAt: segment == nil ? rendered.expiresAt : nil, delivery: rendered.delivery, scope: rendered.scope, recipients: [],
+                expiresAt: segment == nil ? rendered.expiresAt : nil, delivery: rendered.delivery,
+                scope: rendered.scope, recipients: [],
                 audience: audience ?? segment?.audience, broadcast: broadcast)
         ]
     }

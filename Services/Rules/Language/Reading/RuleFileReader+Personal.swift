@@ -25,7 +25,8 @@ extension RuleFileReader {
     func checkPersonal(_ rule: Rule, _ to: Field) {
         guard rule.isPersonal else { return }
         if !rule.groups.isEmpty || rule.audience != nil || rule.following != nil {
-            report(to, "the texts use “recipient”, which only users of the event have; address them with “users” and “id”")
+            report(
+                to, "the texts use “recipient”, which only users of the event have; address them with “users” and “id”")
         } else if rule.to.contains(where: { $0.id == nil }) {
             report(to, PersonalWords.missingID)
         }

@@ -19,7 +19,8 @@ extension RuleFileReader {
         guard let when, let to, let say, let how, let policy else { return nil }
         var rule = Rule(
             name: name, when: when, to: to.users, groups: to.groups, audience: to.audience,
-            audienceOptions: to.audienceOptions, segment: to.segment, following: to.following, say: say, how: how, policy: policy)
+            audienceOptions: to.audienceOptions, segment: to.segment, following: to.following, say: say, how: how,
+            policy: policy)
         rule.isPersonal = rule.namesRecipient && !shapes.contains { $0.paths.contains(PersonalWords.variable) }
         if rule.visibility == .momentary {
             rule.policy.applyMomentaryDefaults(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)

@@ -53,7 +53,8 @@ extension RuleFileReader {
 
     private func sources(
         _ field: Field, _ catalog: [String: EventShape], keys: [String], required: [String] = ["event", "user"],
-        where isSource: (Field) -> Bool = { _ in true }, _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
+        where isSource: (Field) -> Bool = { _ in true },
+        _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
     ) -> [SignalSource] {
         (list(field) ?? []).filter(isSource).compactMap { field in
             guard let table = table(field, keys: keys, required: required),

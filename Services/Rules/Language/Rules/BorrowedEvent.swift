@@ -35,7 +35,8 @@ extension RuleSets {
             ruleSet.borrowedEvents.compactMap { event in
                 problem(event, of: ruleSet.app, isShared: isShared(event.owner, ruleSet.app)).map { problem in
                     RuleProblem(
-                        file: "\(ruleSet.app).yaml", line: event.line, key: "events.\(event.type).from", problem: problem)
+                        file: "\(ruleSet.app).yaml", line: event.line, key: "events.\(event.type).from",
+                        problem: problem)
                 }
             }
         }

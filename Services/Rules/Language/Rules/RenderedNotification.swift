@@ -24,7 +24,8 @@ package struct RenderedNotification: Hashable, Sendable {
 
     package init(
         id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String],
-        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil, devices: DeviceSelection? = nil,
+        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil,
+        devices: DeviceSelection? = nil,
         correlation: String, traceparent: String? = nil
     ) {
         self.id = id

@@ -104,7 +104,8 @@ final class CampaignSteps: Sendable {
         let rulesQueues = step.pages.map { WorkQueue.rulesAppEvents($0.event.app).name }
         return .step(
             Step(
-                tally: step.tally, queues: Set(queues), rulesQueues: Set(rulesQueues), reserved: campaign.audience.rate.map { (limit, $0) },
+                tally: step.tally, queues: Set(queues), rulesQueues: Set(rulesQueues),
+                reserved: campaign.audience.rate.map { (limit, $0) },
                 outbound: try step.plan.outbound() + step.pages.map { page throws(WireError) in try page.message() },
                 cursor: next))
     }

@@ -136,7 +136,8 @@ extension DeviceSelection {
     ///
     /// - Returns: an outcome for each of them.
     fileprivate func remove(
-        from fitting: inout [Registration], _ all: [Registration], _ recipient: Notification.Recipient, at now: Timestamp
+        from fitting: inout [Registration], _ all: [Registration], _ recipient: Notification.Recipient,
+        at now: Timestamp
     ) -> [Outcome] {
         var omitted: [Outcome] = []
         fitting.removeAll { registration in
