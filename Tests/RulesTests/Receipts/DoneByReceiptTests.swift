@@ -1,5 +1,7 @@
 import AMQP
 import Foundation
+import HTTPTypes
+import Messaging
 import Postgres
 import PushProtocol
 import Testing
