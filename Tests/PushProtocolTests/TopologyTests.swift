@@ -174,6 +174,20 @@ import Testing
         }
     }
 
+    @Test func `the registry publishes pages of segments and no other events, and rules copies of any event`() throws {
+        func publishes(_ role: BusRole, _ key: String) throws -> Bool {
+            let topic = try #require(role.topicPermissions.first { $0.exchange == .events })
+            return key.firstMatch(of: try Regex(topic.write)) != nil
+        }
+        for key in ["shop.heliograph.segment.page", "shop.order.ready", "shopXheliographXsegmentXpage", "shop."] {
+            #expect(try publishes(.tokenRegistry, key) == (key == "shop.heliograph.segment.page"), "\(key)")
+            #expect(try publishes(.rules, key) == (key.hasPrefix("shop.") && key != "shop."), "\(key)")
+        }
+        for role in [BusRole.apnsSender, .fcmSender, .feedback, .webhookSender] {
+            #expect(!role.topicPermissions.contains { $0.exchange == .events }, "\(role)")
+        }
+    }
+
     @Test func `a stage may read only its own queues`() throws {
         let readers: [BusRole: (WorkQueue) -> Bool] = [
             .rules: { $0.name.hasPrefix("rules.") },

@@ -184,6 +184,7 @@ import TestSupport
                 publishers:
                   - { algorithm: HS256, key-file: ../key, audience: events }
                 web-origins: ["https://portal.example", "http://localhost:3000"]
+                events-to: [courier]
                 reports: { queue: true }
                 webhooks:
                   - { name: crm, url: "https://crm.example/x?a=%22b", secret-file: ../key, events: [receipt, delivery] }
@@ -199,6 +200,7 @@ import TestSupport
         #expect(after.apps.first?.bearer.map(\.leeway) == before.apps.first?.bearer.map(\.leeway))
         #expect(after.apps.first?.publishers.map(\.audience) == ["events"])
         #expect(after.apps.first?.webOrigins == ["https://portal.example", "http://localhost:3000"])
+        #expect(after.apps.first?.eventBorrowers == [AppID(rawValue: "courier")!])
         #expect(after.apps.first?.webhooks == before.apps.first?.webhooks)
         #expect(after.reportConsumers == before.reportConsumers && after.reportConsumers.upstreams.count == 1)
         guard case .key(let key)? = after.apps.last?.apns?.credential else { throw CommandError("no key") }

@@ -25,6 +25,7 @@ import TestSupport
             "INSERT INTO rules.presence (app, user_id, device, expires_at) VALUES (\(app), \(user), '-', \(now))",
             "INSERT INTO rules.member VALUES (\(app), 'room', \(user), NULL, false, \(now))",
             "INSERT INTO rules.told VALUES (\(app), \(user), 'k', \(now))",
+            "INSERT INTO rules.done_by VALUES (\(app), 'item', \(user), \(now))",
             "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(user), \(now))",
             "INSERT INTO rules.preference_change (app, user_id) VALUES (\(app), \(user))",
             """

@@ -116,8 +116,9 @@ import TestSupport
                 ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"]
             }
             let kept = [
-                "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
-                "digest_item", "report", "erasure", "tally", "tally_hour", "crowd", "preference_change", "revocation",
+                "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "done_by", "told",
+                "digest", "digest_item", "report", "erasure", "tally", "tally_hour", "crowd", "preference_change",
+                "revocation",
                 "census_count", "census_gap", "census_interval", "census_lease",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }

@@ -16,6 +16,7 @@ import Testing
             for (name, at) in [("old", long), ("new", lately)] {
                 let empty = "told \(name)"
                 try await pool.execute("INSERT INTO rules.done VALUES ('test', \(name), \(at))")
+                try await pool.execute("INSERT INTO rules.done_by VALUES ('test', 'i', \(name), \(at))")
                 try await pool.execute(
                     "INSERT INTO rules.told VALUES ('test', '1', \(name), \(name == "old" ? now.date : (now + .seconds(1)).date))"
                 )
@@ -72,14 +73,15 @@ import Testing
             #expect(!swept.isMore)
             #expect(
                 swept.deleted == [
-                    "told": 1, "done": 1, "member": 1, "report": 0, "presence": 1, "erasure": 1, "circle": 1,
-                    "digest": 1, "crowd": 1, "revocation": 1, "event_item": 1,
+                    "told": 1, "done": 1, "done_by": 1, "member": 1, "report": 0, "presence": 1, "erasure": 1,
+                    "circle": 1, "digest": 1, "crowd": 1, "revocation": 1, "event_item": 1,
                 ])
             #expect(try await RulesDatabase.count("rules.erasure", pool) == 2)
             func left(_ query: SQL) async throws -> [String] {
                 try await pool.query(query).map { try $0.decode(String.self, at: 0) }
             }
             #expect(try await left("SELECT item FROM rules.done") == ["new"])
+            #expect(try await left("SELECT user_id FROM rules.done_by") == ["new"])
             #expect(try await left("SELECT key FROM rules.told") == ["new"])
             // A group without members; the others are kept for late events about them.
             #expect(try await left("SELECT circle FROM rules.circle ORDER BY 1") == ["new", "old", "told new"])

@@ -23,6 +23,10 @@ extension AppCatalog {
             if app.hasReportQueue { lines.append("    reports: { queue: true }") }
             if !app.webhooks.isEmpty { lines.append("    webhooks:") }
             for webhook in app.webhooks { lines += webhook.yaml(folder) }
+            if !app.eventBorrowers.isEmpty {
+                let borrowers = app.eventBorrowers.sorted().map { quoted($0.rawValue) }
+                lines.append("    events-to: [\(borrowers.joined(separator: ", "))]")
+            }
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -89,7 +89,7 @@ extension AppConfiguration {
         return AppConfiguration(
             id: id, apns: apns, fcm: fcm, bearer: try bearer.map { try $0.mappingFile(place) },
             publishers: try publishers.map { try $0.mappingFile(place) }, webOrigins: webOrigins,
-            hasReportQueue: hasReportQueue, webhooks: webhooks)
+            hasReportQueue: hasReportQueue, webhooks: webhooks, eventBorrowers: eventBorrowers)
     }
 }
 

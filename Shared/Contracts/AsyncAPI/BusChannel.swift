@@ -40,8 +40,11 @@ struct BusChannel {
             BusChannel(
                 id: "events", exchange: .events, address: "{app}.{eventType}", parameters: ["eventType": []],
                 messages: ["domain-event.v1", "direct-notification.v1"],
-                samples: ["\(app).thing.happened", "\(otherApp).thing.happened"],
-                about: "Domain events of upstream services, and notifications that they word themselves."),
+                samples: [
+                    "\(app).thing.happened", "\(otherApp).thing.happened", "\(app).\(SegmentPage.eventType)",
+                ],
+                about: "Domain events of upstream services, and notifications that they word themselves. Rules copies "
+                    + "events for other apps, and the token registry publishes the users of segments."),
             BusChannel(
                 id: "notifications", exchange: .notifications, address: "{lane}.{app}", parameters: ["lane": lanes],
                 messages: ["notification.v1"], samples: lanes.flatMap { ["\($0).\(app)", "\($0).\(otherApp)"] },

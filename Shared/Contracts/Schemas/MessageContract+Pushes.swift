@@ -32,19 +32,21 @@ extension MessageContract {
             ],
         ])
 
-    private static let deviceSelection = Schema.object([
-        Schema.optional(
-            "platforms",
-            Schema.list("The selected platforms.", of: Schema.words(DeviceFilter.Platform.self, "A platform."))),
-        Schema.optional(
-            "unless",
-            Schema.object([
-                Schema.required(
-                    "kind",
-                    Schema.words(RegistrationKind.self, "Devices with a registration of this kind are left out.")),
-                Schema.optional("scope", Schema.text("The scope of that registration.")),
-            ])),
-    ])
+    private static let deviceSelection = Schema.object(
+        "Selects among the recipients' devices. Absent: all that fit.",
+        [
+            Schema.optional(
+                "platforms",
+                Schema.list("The selected platforms.", of: Schema.words(DeviceFilter.Platform.self, "A platform."))),
+            Schema.optional(
+                "unless",
+                Schema.object(
+                    "Leaves out devices with another registration.",
+                    [
+                        Schema.required("kind", Schema.words(RegistrationKind.self, "The kind of that registration.")),
+                        Schema.optional("scope", Schema.text("The scope of that registration.")),
+                    ])),
+        ])
 
     private static let recipient = Schema.object([
         Schema.required("user", Schema.user("The user.")),

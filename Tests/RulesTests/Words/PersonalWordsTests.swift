@@ -1,4 +1,3 @@
-import AMQP
 import Foundation
 import Postgres
 import PushProtocol
@@ -92,12 +91,6 @@ import TestSupport
         #expect(draft.content.body == "For Kim" && draft.localizer == nil)
     }
 
-    private static func publish(_ rules: String, _ handler: EventHandler, id: String) async throws -> [String] {
-        let inbound = delivered(cloudEvent(id: id, type: "bill.split", data: data), routingKey: "test.bill.split")
-        let verdict = try await handler.handle([Delivery(inbound: inbound, message: try handler.decode(inbound))])[0]
-        return try verdict.outbound.map { try GatheringTests.usersAndBody($0.body) }
-    }
-
     @Test func `given quiet hours, then the held words are the recipient's, and a repeat has the same ids`()
         async throws
     {
@@ -137,7 +130,7 @@ import TestSupport
     @Test func `the catalog names the fields of the objects`() throws {
         let catalog = try EventCatalog(Self.rules(), file: "test.yaml")
         let fields = try #require(catalog.events.first).fields
-        #expect(fields.first { $0.path == "shares.amount" }?.places == ["rules.bill"])
+        #expect(fields.first { $0.path == "shares.amount" }?.places == ["rules.bill.say.body"])
         #expect(!fields.contains { $0.path.hasPrefix("recipient") })
     }
 }

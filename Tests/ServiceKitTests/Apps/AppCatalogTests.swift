@@ -77,6 +77,24 @@ import TestSupport
             ])
     }
 
+    @Test func `only apps that the owner lists get its events`() throws {
+        let path = try folder.write("apps.yaml", "apps: { shop: { events-to: [courier] }, courier: , kiosk: }")
+        let apps = ActiveApps(try AppCatalog.load(path: path))
+        let (shop, courier, kiosk) = (AppID(rawValue: "shop")!, AppID(rawValue: "courier")!, AppID(rawValue: "kiosk")!)
+        #expect(apps.sharesEvents(of: shop, with: courier))
+        for (owner, borrower) in [(shop, kiosk), (courier, shop), (shop, shop)] {
+            #expect(!apps.sharesEvents(of: owner, with: borrower))
+        }
+    }
+
+    @Test(arguments: ["shop", "No App", ""]) func `a text that is no other app's id gets no events`(name: String) throws
+    {
+        #expect(
+            try problems("apps: { shop: { events-to: ['\(name)'] } }") == [
+                "apps.yaml:1: apps.shop.events-to[0]: “\(name)” is not the id of another app"
+            ])
+    }
+
     @Test func `an app with both a key and certificates, or with neither, is rejected`() throws {
         #expect(
             try problems(

@@ -1,4 +1,6 @@
+import AMQP
 import Foundation
+import Messaging
 import Postgres
 import PushProtocol
 import Testing

@@ -117,7 +117,7 @@ extension NotificationDraft {
     }
 }
 
-/// What distinguishes the texts of one notification.
+/// The key of one text among the texts of a notification.
 private struct TextKey: Hashable {
     var localization: Localization
     /// The recipient, if each recipient has their own text.

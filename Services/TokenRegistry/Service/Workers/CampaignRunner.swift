@@ -121,7 +121,7 @@ struct CampaignRunner: Service {
         case .later: try await postpone(cursor, delivery)
         case .wait: try await yield(cursor, delivery)
         case .finished(let page):
-            // Lost if the process stops before the confirm: then the log of decisions does not say that nobody matched.
+            // A stop before the confirm loses this page. The campaign stays finished.
             if let page { try? await publish([page.message(from: service)]) }
             logger.notice("Campaign is done", metadata: cursor.metadata)
             bus.acknowledge([delivery.tag])

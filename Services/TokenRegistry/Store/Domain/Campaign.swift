@@ -92,7 +92,7 @@ extension Campaign {
         }
     }
 
-    /// The page that tells rules that no user matches.
+    /// The page without users, for a segment that no user matches.
     package var emptyPage: SegmentPage? {
         event.map { event in
             SegmentPage(

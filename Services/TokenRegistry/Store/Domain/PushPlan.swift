@@ -52,8 +52,8 @@ package struct PushPlan: Hashable, Sendable {
                 })
     }
 
-    /// An outcome takes at most 300 bytes, and a message on the bus 512 KiB.
-    private static let outcomesPerMessage = 1000
+    /// An outcome takes at most 300 bytes, and a message on the bus 256 KiB.
+    private static let outcomesPerMessage = 800
 
     private init(pushes: [Push], outcomes: [Outcomes]) {
         self.pushes = pushes
