@@ -65,7 +65,8 @@ import TestSupport
         // The scenarios must produce enough decisions to be a useful test.
         #expect(decisions >= 5 * Self.count, "\(decisions) decisions")
         let seldom: Set<RuleDecision.Cause> = [
-            .audience, .broadcast, .criticalLimit, .heldTooLong, .heldTooOften, .ruleGone, .unsendable,
+            .audience, .broadcast, .criticalLimit, .heldTooLong, .heldTooOften, .nobody, .ruleGone, .segment,
+            .unsendable,
         ]
         for cause in RuleDecision.Cause.allCases where !seldom.contains(cause) {
             #expect(reasons.contains("(\(cause.rawValue))"), "no scenario ends as \(cause.rawValue)")
