@@ -26,6 +26,8 @@ class Fault:
     hold: float = 10
     # Seconds after the end, until every service is ready, every queue is empty and every route is open.
     recovery: float = 90
+    # Seconds after the end in which messages may wait for a late retry, while other faults follow.
+    lasting: float = 0
     # The maximum of extra pushes of one occurrence: pushes that a phone receives twice. In pushes with one target;
     # a push with more targets counts once for each.
     extra_pushes: int = 0
