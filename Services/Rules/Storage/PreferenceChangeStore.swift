@@ -102,8 +102,8 @@ struct PreferenceChangeStore: Sendable {
             try await pool.execute(
                 """
                 UPDATE rules.preference_change SET due_at = clock_timestamp() + least(
-                    greatest(clock_timestamp() - changed_at, \(interval(Self.pause.lowerBound))),
-                    \(interval(Self.pause.upperBound)))
+                    greatest(clock_timestamp() - changed_at, \(Self.pause.lowerBound)),
+                    \(Self.pause.upperBound))
                 WHERE (app, user_id, version) IN (SELECT * FROM unnest(
                     \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
                     \(changes.map(\.version))))
