@@ -44,9 +44,6 @@ class Cluster:
         }
         self.services = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == "Service"}
 
-    def names(self, kind: str) -> list[str]:
-        return [name for name, one in self.workloads.items() if one["kind"] == kind]
-
     def pod(self, name: str) -> dict:
         """The pod of a workload, for podman."""
         template = self.template(name)

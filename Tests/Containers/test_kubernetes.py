@@ -1,4 +1,4 @@
-"""The rendered demonstration of deploy/kubernetes, played with podman: each pod with its command, user, files and rights.
+"""The rendered demonstration of deploy/kubernetes, with podman: each pod with its command, user, files and rights.
 
 Network policies and the scheduler need a Kubernetes cluster, and are not tested here.
 """
@@ -73,10 +73,9 @@ def pushctl_secret(secrets: pathlib.Path) -> dict:
         "amqp-url": "amqp-url-topology", "database-url": "database-url-administrator", "operator-key": "operator-key",
         "token-keys": "token-keys",
     }
-    done = subprocess.run(
-        ["kubectl", "create", "secret", "generic", "pushctl", "--dry-run=client", "--output=yaml"]
-        + [f"--from-file={key}={secrets / name}" for key, name in files.items()], capture_output=True, text=True, check=True)
-    return yaml.safe_load(done.stdout)
+    command = ["kubectl", "create", "secret", "generic", "pushctl", "--dry-run=client", "--output=yaml"]
+    command += [f"--from-file={key}={secrets / name}" for key, name in files.items()]
+    return yaml.safe_load(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def ended(cluster, job: str) -> bool:

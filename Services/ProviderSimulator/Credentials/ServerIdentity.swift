@@ -72,7 +72,8 @@ struct ServerIdentity: Sendable {
 
     private static func write(_ text: String, to file: String, permissions: Int) throws {
         let folder = URL(filePath: file).deletingLastPathComponent().path
-        guard (try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)) != nil else {
+        guard (try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)) != nil
+        else {
             throw ConfigurationError(
                 "The certificates cannot be written to \(folder); mount a writable folder at /tmp, or set TMPDIR")
         }
