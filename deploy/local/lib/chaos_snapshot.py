@@ -78,7 +78,9 @@ def take_dead_letters(stack, run: Run) -> None:
     for row in stack.queues("name", "messages"):
         if row["name"].endswith(".dead") and row["messages"]:
             for properties, body in stack.take(row["name"]):
-                reason = (properties.headers or {}).get("heliograph-reason", "")
+                headers = properties.headers or {}
+                # The broker's own reason is for a message that was returned too often.
+                reason = headers.get("heliograph-reason") or headers.get("x-first-death-reason", "")
                 run.dead.append(DeadLetter(row["name"], str(reason), body.decode(errors="replace")))
 
 
