@@ -1,8 +1,11 @@
 import Foundation
+import Postgres
 import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleEngine
+@testable import RuleLanguage
 @testable import Rules
 
 extension WorkerIsolationTests {
