@@ -62,12 +62,14 @@ struct WallPhone: Sendable {
             let ids = shown.clearedIDs.map { Key(app: Self.app(of: entry), text: "collapse \($0)") }
             guard ids.isEmpty else {
                 cleared.formUnion(ids)
+                // A later notification with the id did not replace those that the command removed.
+                for id in ids { places[id] = nil }
                 continue
             }
             let text = shown.activity != nil ? "activity" : shown.collapseID.map { "collapse \($0)" }
             if let text, !shown.isSilent {
                 let key = Key(app: Self.app(of: entry), text: text)
-                guard !cleared.contains(key) || places[key] != nil else {
+                guard !cleared.contains(key) else {
                     removed.insert(key)
                     continue
                 }
