@@ -7,6 +7,7 @@ import RuleEngine
 struct PresenceRoutes: Sendable {
     let presence: PresenceStore
     let receipts: ReceiptStore
+    let currentRules: CurrentRules
     /// Absent in tests without a bus.
     let reporter: ReceiptReporter?
     let gate: BearerAuthenticator
@@ -40,7 +41,8 @@ struct PresenceRoutes: Sendable {
             await gate.answer(request, context) { caller in
                 let body = try await request.read(atMost: ReceiptsBody.maximumSize, ReceiptsBody.init)
                 let person = PersonKey(caller)
-                try await receipts.keep(body.receipts, of: person, now: try await now())
+                try await receipts.keep(
+                    body.receipts, of: person, clearsShown: currentRules.clearsRead(person.app), now: try await now())
                 if let reporter, reporter.isReported(person.app) {
                     try await reporter.publish(try await receipts.reports(body.receipts, of: person), of: person)
                 }

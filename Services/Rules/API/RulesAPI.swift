@@ -40,8 +40,8 @@ struct RulesAPI: Sendable {
         InboxRoutes(store: InboxStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(to: router)
         StreamRoutes(inboxFeed: inboxFeed, currentRules: currentRules, gate: gate).add(to: router)
         PresenceRoutes(
-            presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), reporter: receiptReporter,
-            gate: gate, now: now
+            presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool),
+            currentRules: currentRules, reporter: receiptReporter, gate: gate, now: now
         ).add(to: router)
         OperatorRoutes(
             explanations: ExplanationStore(operators), revocations: RevocationLog(operators),

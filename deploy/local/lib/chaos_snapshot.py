@@ -15,6 +15,8 @@ PENDING = {
     "fan-outs": "SELECT count(*) FROM rules.crowd WHERE due_at IS NOT NULL AND dead_at IS NULL",
     "preference changes": "SELECT count(*) FROM rules.preference_change WHERE dead_at IS NULL",
     "revocations": "SELECT count(*) FROM rules.revocation WHERE due_at IS NOT NULL AND dead_at IS NULL",
+    "clear commands":
+        "SELECT count(*) FROM rules.clear_command WHERE due_at < now() + interval '1 minute' AND dead_at IS NULL",
     "erasures": "SELECT count(*) FROM rules.erasure WHERE done_at IS NULL",
     "device events": "SELECT count(*) FROM registry.outbox",
     "campaigns": "SELECT count(*) FROM registry.campaign WHERE finished_at IS NULL",
