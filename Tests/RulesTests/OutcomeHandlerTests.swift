@@ -118,7 +118,8 @@ import TestSupport
             let kept = [
                 "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
                 "digest_item", "report", "erasure", "tally", "tally_hour", "crowd", "preference_change", "revocation",
-                "census_count", "census_gap", "census_interval", "census_lease",
+                "census_count", "census_gap", "census_interval", "census_lease", "shown_copy", "clear_command",
+                "inbox_removal",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }

@@ -178,13 +178,16 @@ import TestSupport
         try await RulesHTTP.with(rules) { (http: RulesHTTP) async throws in
             _ = try await http.fixture.handleEvent("a", room: 1)
             let all = try await publish(http, ["x"])
+            // The decisions are dated by the database's clock, so the inbox item is too.
+            try await http.pool.execute(
+                "UPDATE rules.inbox SET at = clock_timestamp() WHERE notification = \(all["x 1"])")
             try await answer(http, all["a 1"])
             try await revoke(http, "a")
             // The phone shows “x” under the same key.
             #expect(try await commands(http) == [:])
             try await answer(http, all["x 1"])
             try await revoke(http, "x")
-            #expect(try await commands(http) == ["1": ["room-1"]])
+            #expect(try await commands(http).mapValues(Set.init) == ["1": ["room-1"]])
         }
     }
 
