@@ -41,3 +41,5 @@ CREATE INDEX clear_command_noted_at ON rules.clear_command (noted_at);
 ALTER TABLE rules.revocation ADD COLUMN shown bigint NOT NULL DEFAULT 0;
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON rules.shown_copy, rules.clear_command TO heliograph_rules;
+-- The sweep locks the rows that it deletes.
+GRANT UPDATE ON rules.event_item TO heliograph_rules;
