@@ -436,7 +436,7 @@ let package = Package(
 
 // MARK: - Builds of a part
 
-/// Removes all products, and all targets that `names` do not need.
+/// Removes the targets that `names` do not need, and their products.
 @MainActor func keepOnly(_ names: [String]) {
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
     var kept: Set<String> = []
@@ -445,7 +445,7 @@ let package = Package(
         guard let target = targets[name], kept.insert(name).inserted else { continue }
         for case .byNameItem(let dependency, _) in target.dependencies { open.append(dependency) }
     }
-    package.products = []
+    package.products.removeAll { !($0 as! Product.Executable).targets.allSatisfy(kept.contains) }
     package.targets.removeAll { !kept.contains($0.name) }
 }
 
@@ -459,9 +459,11 @@ if isFuzzing {
                 "PushProtocol", "RegistryStore", "RuleEngine", "RuleLanguage", "Rules", "ServiceKit", "TestSupport",
                 logging, nioCore, nioEmbedded, nioTLS,
             ], path: "Tests/Fuzz", swiftSettings: swiftSettings))
+    // No product is an executable here.
+    package.products = []
     keepOnly(["Fuzz"])
 }
 
-// Names of targets, separated by spaces. One test bundle contains the tests of the whole package, so that `swift build`
-// has no option for a part of them.
+// Names of targets, separated by spaces. `swift build` has no option for several of them, and one test bundle contains the
+// tests of the whole package.
 if let names = Context.environment["HELIOGRAPH_TARGETS"] { keepOnly(names.split(separator: " ").map(String.init)) }

@@ -50,7 +50,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census, .events], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 18)
+        let database = try context.database(schema: "rules", migration: 20)
 
         let pool = database.pool
         let logger = context.logger
@@ -139,6 +139,10 @@ struct RulesApp {
             case .notificationRevoker:
                 NotificationRevoker(
                     service: context.name, store: RevocationStore(pool: pool, logger: logger), bus: bus.bus, now: now,
+                    logger: logger)
+            case .shownCopyClearer:
+                ShownCopyClearer(
+                    service: context.name, store: ClearCommandStore(pool: pool, logger: logger), bus: bus.bus, now: now,
                     logger: logger)
             case .inboxFeed: inboxFeed
             case .censusWorker:

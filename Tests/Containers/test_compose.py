@@ -11,6 +11,7 @@ import pytest
 
 import docker
 from conftest import JOBS, SERVICES, SIMULATOR, request
+from processes import mount_options, rights_of, status_of
 from waiting import eventually
 
 USER = 65532
@@ -48,26 +49,15 @@ def memory_limit_of(pid: int) -> int:
     raise AssertionError("no control group for memory")
 
 
-def status_of(pid: int) -> dict[str, str]:
-    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
-
-
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_runs_alone_without_rights_on_a_read_only_root(demonstration, service):
     pid = demonstration.pid(service)
-    status = status_of(pid)
-    assert set(status["Uid"].split()) == {str(USER)} and set(status["Gid"].split()) == {str(USER)}
-    for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-        assert int(status[capabilities], 16) == 0, capabilities
-    assert status["NoNewPrivs"] == "1"
-    assert status["NSpid"].split()[-1] == "1", "the service is not process 1"
+    rights = rights_of(pid)
+    assert rights.users == {USER} and rights.groups == {USER}
+    assert rights.capabilities == 0 and rights.has_no_new_privileges and rights.is_root_read_only
+    assert rights.own_pid == 1, "the service is not process 1"
     assert not pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().strip(), "the service has child processes"
-    mounts = [line.split() for line in pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines()]
-    (root,) = (mount for mount in mounts if mount[4] == "/")
-    assert "ro" in root[5].split(",")
-    (credentials,) = (mount for mount in mounts if mount[4] == "/run/heliograph")
-    assert "ro" in credentials[5].split(",")
+    assert "ro" in mount_options(pid, "/run/heliograph")
     assert os.readlink(f"/proc/{pid}/exe") == f"/usr/local/bin/{service}"
 
 

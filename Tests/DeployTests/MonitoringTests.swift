@@ -45,10 +45,10 @@ import TestSupport
                     of: #/"((?:heliograph|process)_[a-z_]+_[a-z]+|heliograph_[a-z]+|process_threads)"/#
                 ).map { String($0.1) })
         }
-        // Roles of the database, and the database of tests.
+        // Roles of the database, the database of tests, and the data of a clear command.
         names.subtract([
             "heliograph_rules", "heliograph_feedback", "heliograph_token_registry", "heliograph_events_api",
-            "heliograph_test",
+            "heliograph_test", "heliograph_clear",
         ])
         // Their label is made of parts.
         for part in ["devices", "pushes", "without"] { names.insert("heliograph_registry_campaign_\(part)_total") }

@@ -160,7 +160,7 @@ import TestSupport
         #expect(
             report.lines(isColored: false) == [
                 "severity  check  finding", "ok        a      works", "warning   b      odd\u{fffd}",
-                "          next: look", "0 errors, 1 warnings, 0 checks skipped",
+                "          next: look", "errors: 0, warnings: 1, skipped: 0",
             ])
         report.findings.append(.error("c", "broken", cure: "mend"))
         #expect(!report.isHealthy && report.json["errors"] == 1)

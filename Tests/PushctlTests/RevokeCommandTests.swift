@@ -42,7 +42,7 @@ import Testing
             requestedBy: "desk", reason: "wrong text", requestedAt: Date(timeIntervalSince1970: 0), endedAt: nil)
         #expect(
             revocation.line == "(revoked)  1970-01-01T00:00:00.000Z  by desk for “7”: wrong text  "
-                + "in progress: 0 held, 0 gathered, 0 fan-outs, 0 pushes, 0 inbox items so far")
+                + "in progress: 0 held, 0 gathered, 0 fan-outs, 0 pushes, 0 shown, 0 inbox items so far")
         revocation.endedAt = Date(timeIntervalSince1970: 1)
         revocation.effect.held = 2
         revocation.campaigns = [UUID(uuidString: Self.id)!]

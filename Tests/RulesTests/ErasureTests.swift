@@ -29,6 +29,17 @@ import TestSupport
             "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(user), \(now))",
             "INSERT INTO rules.preference_change (app, user_id) VALUES (\(app), \(user))",
             """
+            INSERT INTO rules.inbox_removal (notification, app, user_id, at)
+            VALUES (\(id("removed")), \(app), \(user), \(now))
+            """,
+            "INSERT INTO rules.clear_command (app, user_id, noted_at) VALUES (\(app), \(user), \(now))",
+            """
+            INSERT INTO rules.shown_copy
+                (notification, app, user_id, identifier, decided_at, noted_at, is_accepted, command)
+            VALUES (\(id("pushed")), \(app), \(user), 'x', \(now), \(now), true, \(id("command")))
+            """,
+            "INSERT INTO rules.outcome VALUES (\(id("command")), NULL, 'accepted', 'apns', NULL, \(now))",
+            """
             INSERT INTO rules.revocation (id, app, event_id, user_id, inbox, source, requested_by)
             VALUES (\(id("revocation")), \(app), 'e', \(user), 'remove', 'operator', 'desk')
             """,
@@ -135,9 +146,9 @@ import TestSupport
             #expect(try await Self.tables(with: "erin-1701", pool) == [])
             #expect(try await RulesDatabase.count("rules.saying", pool) == shared - 4)
             // Tables without a user column: rows of notifications are as many as other users have.
-            for table: SQL in ["rules.outcome", "rules.receipt"] {
-                #expect(try await RulesDatabase.count(table, pool) == 8)
-            }
+            #expect(try await RulesDatabase.count("rules.receipt", pool) == 8)
+            // With the outcome of each clear command.
+            #expect(try await RulesDatabase.count("rules.outcome", pool) == 10)
         }
     }
 

@@ -136,6 +136,26 @@ import TestSupport
         }
     }
 
+    @Test func `an event that expires after its decision is published again, and a new one is discarded`() async throws
+    {
+        try await RulesDatabase.withPool { pool in
+            let expiry = Timestamp(milliseconds: 1_767_225_600_000)
+            func event(_ id: String) -> String { cloudEvent(id: id, extra: #","expirytime":"2026-01-01T00:00:00Z""#) }
+            func handler(at now: Timestamp) throws -> EventHandler {
+                EventHandler(
+                    currentRules: CurrentRules(RuleSets([try parse(ruleFile(say: #"body: "{{name}}""#))])),
+                    store: DecisionStore(pool: pool), now: { now })
+            }
+            let first = try await handle(try handler(at: expiry - .seconds(1)), delivered(event("e-1")))
+            let later = try await handle(
+                try handler(at: expiry + .seconds(1)), delivered(event("e-1")), delivered(event("e-2")))
+            #expect(first[0].outbound.count == 1 && later[0].outbound == first[0].outbound)
+            #expect(later[0].disposition == .done)
+            #expect(later[1].outbound.isEmpty && later[1].disposition.label == "discard")
+            #expect(try await RulesDatabase.counts(pool) == [1, 2, 0])
+        }
+    }
+
     @Test func `an event that failed to render is handled again once its rule is fixed`() async throws {
         try await RulesDatabase.withPool { pool in
             let event = delivered(cloudEvent(data: #"{"users":[1]}"#))

@@ -62,6 +62,22 @@ import Testing
             for stored in [long, now.date] {
                 try await pool.execute(
                     """
+                    INSERT INTO rules.inbox_removal (notification, app, user_id, at)
+                    VALUES (gen_random_uuid(), 'test', '1', \(stored))
+                    """)
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.shown_copy
+                        (notification, app, user_id, identifier, decided_at, noted_at, is_accepted)
+                    VALUES (gen_random_uuid(), 'test', '1', 'x', \(long), \(stored), true)
+                    """)
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.clear_command (app, user_id, due_at, noted_at)
+                    VALUES ('test', \("\(stored)"), NULL, \(stored)), ('due', \("\(stored)"), \(long), \(stored))
+                    """)
+                try await pool.execute(
+                    """
                     INSERT INTO rules.event_item (event, rule, app, item, occurred_at, stored_at)
                     VALUES (gen_random_uuid(), 'only', 'test', 'i', \(long), \(stored))
                     """)
@@ -75,6 +91,7 @@ import Testing
                 swept.deleted == [
                     "told": 1, "done": 1, "done_by": 1, "member": 1, "report": 0, "presence": 1, "erasure": 1,
                     "circle": 1, "digest": 1, "crowd": 1, "revocation": 1, "event_item": 1,
+                    "shown_copy": 1, "clear_command": 1, "inbox_removal": 1,
                 ])
             #expect(try await RulesDatabase.count("rules.erasure", pool) == 2)
             func left(_ query: SQL) async throws -> [String] {

@@ -64,7 +64,7 @@ class Phone:
 
     def read(self) -> None:
         for line in self.process.stdout:
-            is_event = line.startswith(("item ", "connected"))
+            is_event = line.startswith(("item ", "removed ", "connected"))
             (self.events if is_event else self.answers).put(line.rstrip("\n"))
 
     def do(self, command: str, answer: str | None = None) -> None:
@@ -152,6 +152,13 @@ def test_a_phone_registers_rotates_receives_reads_and_signs_out(stack, proxy, tm
     phone.do(f"read {item[1]}", "unread 1")
     phone.do(f"opened {missed[1]}", "reported")
     phone.do("inbox", "inbox 2 0")
+    # An item that another device deletes leaves the open list.
+    status, _ = stack.http("DELETE", f"{stack.env['RULES_URL']}/v1/inbox/{item[1]}",
+                           headers={"Authorization": f"Bearer {stack.bearer(APP, user)}"})
+    assert (status, phone.event()) == (204, f"removed {item[1]}")
+    if kind == "kotlin":
+        phone.do('cleared ["5b0c","room/1"]', "cleared 5b0c room/1")
+        phone.do("cleared no JSON", "cleared ")
     assert sql(stack, f"SELECT what FROM rules.receipt WHERE notification = '{missed[1]}'") == "opened"
 
     phone.do("appear 9", "present")
@@ -232,6 +239,19 @@ def test_the_web_client_reads_events_at_every_border_of_parts(page):
     }}))""")
     events = [{"name": "message", "data": "a\nb"}, {"name": "item", "data": "\n é"}]
     assert found == [[events, "2", 3000]] * 5
+
+
+def test_the_web_client_closes_notifications_that_a_clear_command_names(page):
+    closed = page.ask("""import("./heliograph.js").then(async ({ clearShown }) => {
+        const closed = [];
+        const shown = ["5b0c", "room/1", ""].map((tag) => ({ tag, close: () => closed.push(tag) }));
+        const registration = { getNotifications: async () => shown };
+        const answers = [];
+        for (const data of [{ heliograph_clear: '["5b0c","other",7]' }, { heliograph_clear: "no JSON" }, { chat: "9" }, undefined])
+            answers.push(await clearShown(registration, data));
+        return [closed, answers];
+    })""")
+    assert closed == [["5b0c"], [True, False, False, False]]
 
 
 def test_the_web_client_sends_a_test_push(page):

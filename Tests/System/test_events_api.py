@@ -1,7 +1,9 @@
 """Events over HTTP: the same decisions as over AMQP in every mode, and nothing lost or half accepted."""
 
+import concurrent.futures
 import datetime
 import json
+import pathlib
 import subprocess
 import time
 import urllib.error
@@ -233,6 +235,36 @@ def test_oversized_bodies_and_unknown_content_types_are_refused(stack, key):
         status, problem, _ = post(stack, key, small, content_type)
         assert status == 415 and "application/cloudevents+json" in problem["detail"]
     assert post(stack, key, b"<x/>", "text/xml", ce_specversion="1.0", ce_id="1", ce_source="/", ce_type=TYPE)[0] == 415
+
+
+def memory(pid: int, name: str) -> int:
+    """A line of the process's status, in bytes."""
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+def test_bodies_in_progress_need_at_most_25_times_their_size_in_memory(stack, key):
+    """The README's figure, by which operators set the memory limit. Short numbers need most memory for their size."""
+    apps = {APP: key, "hide-and-seek": create_key(stack, "--app", "hide-and-seek")}
+    numbers = {"numbers": [0] * 120_000}
+
+    def batch(app: str) -> bytes:
+        events = [cloud_event("test.measured", numbers, f"memory-{uuid.uuid4()}") for _ in range(32)]
+        return (b"[" + b",".join(events) + b"]").replace(b", ", b",")
+
+    bodies = {app: batch(app) for app in apps}
+    size = sum(len(body) for body in bodies.values())
+    assert 12 << 20 < size <= 16 << 20, "nearly EVENTS_API_REQUEST_BYTES"
+    pid = int(stack.service("pid", "events-api"))
+    before = memory(pid, "VmRSS")
+    pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets the peak
+    with concurrent.futures.ThreadPoolExecutor(len(apps)) as pool:
+        for _ in range(3):
+            answers = list(pool.map(lambda app: post(stack, apps[app], bodies[app], BATCH)[0], apps))
+            assert answers == [202, 202]
+    factor = (memory(pid, "VmHWM") - before) / size
+    print(f"{factor:.1f} times the size of the bodies")
+    assert factor <= 25
 
 
 def test_while_the_broker_is_away_nothing_is_accepted_and_nothing_is_published_later(stack, key, events_api_confirm_time):

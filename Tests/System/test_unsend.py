@@ -1,73 +1,14 @@
 """Revocations: wherever a notification waits, no phone gets it, and the operator sees why."""
 
 import json
-import re
-import time
-import urllib.request
 import uuid
 
 import pytest
-from local_stack import cloud_event, eventually, sql
+from local_stack import eventually, sql
 from test_revocations import explained, is_revoked, metric
 from test_token_deactivation import script
-
-APP = "family-portal"
-TYPE = "chat.message.created"
-DIRECT = "heliograph.notification.requested"
-STAFF = 1_100
-
-
-def publish(stack, app: str, type: str, data: dict, event: str | None = None) -> str:
-    event = event or f"unsend-{uuid.uuid4()}"
-    stack.publish(f"{app}.{type}", cloud_event(type, data, event), content_type="application/cloudevents+json")
-    return event
-
-
-def tell(stack, user: str, event: str | None = None) -> str:
-    data = {"message": {"id": 1, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
-            "participants": [user]}
-    return publish(stack, APP, TYPE, data, event)
-
-
-def is_decided(stack, event: str, answer: str) -> bool:
-    return sql(stack, "SELECT count(*) > 0 FROM rules.decision JOIN rules.event ON event.key = decision.event "
-                      "WHERE event.id = :'event' AND answer = :'answer'", event=event, answer=answer) == "t"
-
-
-def decisions(stack, event: str) -> set[str]:
-    """`answer reason` of each decision about an event."""
-    return set(sql(stack, "SELECT answer || ' ' || reason FROM rules.decision JOIN rules.event "
-                          "ON event.key = decision.event WHERE event.id = :'event'", event=event).splitlines())
-
-
-def revoke(stack, *options: str, app: str = APP) -> dict:
-    """Revokes with pushctl, waits until it is carried out, and returns the document."""
-    code, output = stack.pushctl("revoke", "--app", app, *options, "--json")
-    assert code == 0, output
-    return json.loads(output)
-
-
-def revoke_and_wait(stack, place: str, *options: str, app: str = APP) -> dict:
-    start = time.monotonic()
-    revoke(stack, *options, app=app)
-    done = eventually(lambda: (state := revoke(stack, *options, app=app))["ended_at"] and state, 30, "the revocation")
-    print(f"{place}: carried out after {time.monotonic() - start:.1f} s, with the start of pushctl: {done['revoked']}")
-    return done
-
-
-def survivors(stack, *tokens: str) -> list[dict]:
-    """The requests for notifications on these phones. Corrections of a badge have no alert."""
-    return [request for provider in ("apns", "fcm") for request in stack.requests(provider)
-            if request.get("token") in tokens and ("alert" in json.dumps(request["body"]) or provider == "fcm")]
-
-
-def person(stack, phones, app: str = APP, settings: dict | None = None, **options) -> tuple[str, str]:
-    user, token = f"unsend-{uuid.uuid4()}", uuid.uuid4().hex
-    phones(app, user, token, **options)
-    if settings:
-        sql(stack, "INSERT INTO rules.person (app, user_id, settings) VALUES (:'app', :'user', :'settings')",
-            app=app, user=user, settings=json.dumps(settings))
-    return user, token
+from unsend import (APP, DIRECT, STAFF, Stream, decisions, is_decided, items, operator_key, person, post, publish, revoke,
+                    revoke_and_wait, shown, survivors, tell)
 
 
 def test_a_notification_held_by_quiet_hours_is_never_pushed(stack, phones):
@@ -138,7 +79,8 @@ def test_a_fan_out_stops_for_the_rest_and_its_queued_pushes_are_skipped(stack, p
         eventually(lambda: sql(stack, state, event=event), 60, "the first step")
         assert "in progress: 500 users decided" in explained(stack, event)
         done = revoke_and_wait(stack, "fan-out", "--event", event, app="baolife")
-        assert done["revoked"] == {"held": 0, "gathered": 0, "fan_outs": 1, "pushes": 500, "inbox_items": 500}
+        assert done["revoked"] == {"held": 0, "gathered": 0, "fan_outs": 1, "pushes": 500, "shown": 0,
+                                   "inbox_items": 500}
         eventually(lambda: "drop revoked" in decisions(stack, event), 30, "the end of the fan-out")
     finally:
         sql(stack, "DROP TRIGGER pause_fan_out ON rules.crowd; DROP FUNCTION rules.pause_fan_out()")
@@ -177,40 +119,13 @@ def test_a_push_in_a_retry_level_is_skipped(stack, phones):
     assert [request["status"] for request in survivors(stack, token)] == [502]
 
 
-def items(stack, bearer: str) -> list[str]:
-    status, answer = stack.http("GET", f"{stack.env['RULES_URL']}/v1/inbox",
-                                headers={"Authorization": f"Bearer {bearer}"})
-    assert status == 200 and answer["unread"] == len(answer["items"]), answer
-    return [item["id"] for item in answer["items"]]
-
-
-class Stream:
-    """The events of `/v1/inbox/stream`."""
-
-    def __init__(self, stack, bearer: str, after: str = ""):
-        headers = {"Authorization": f"Bearer {bearer}"} | ({"Last-Event-ID": after} if after else {})
-        self.response = urllib.request.urlopen(
-            urllib.request.Request(f"{stack.env['RULES_URL']}/v1/inbox/stream", headers=headers), timeout=30)
-
-    def next(self) -> tuple[str, str]:
-        """(position, notification id) of the next item."""
-        position = ""
-        for line in self.response:
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name == "id":
-                position = value
-            if name == "data":
-                return position, json.loads(value)["id"]
-        raise AssertionError("the stream has ended")
-
-
 def test_the_inbox_its_stream_and_the_badge_lose_the_notification(stack, phones):
     user, token = person(stack, phones)
     bearer = stack.bearer(APP, user)
     first = Stream(stack, bearer)
     events = [tell(stack, user)]
-    position, kept = first.next()
-    first.response.close()
+    kind, position, kept = first.next()
+    assert kind == "item"
     events.append(tell(stack, user))
     eventually(lambda: len(items(stack, bearer)) == 2, what="two items")
     for event in events:
@@ -219,12 +134,15 @@ def test_the_inbox_its_stream_and_the_badge_lose_the_notification(stack, phones)
     done = revoke_and_wait(stack, "inbox", "--event", events[1])
     assert done["revoked"]["inbox_items"] == 1
     assert items(stack, bearer) == [kept]
-    # A stream that continues after the first item does not deliver the second.
+    # The open stream reports the item and its removal; one that continues after the first item only the removal.
+    assert [first.next()[::2] for _ in range(2)] == [("item", wrong), ("removed", wrong)]
+    first.response.close()
     stream = Stream(stack, bearer, after=position)
+    assert stream.next()[::2] == ("removed", wrong)
     events.append(tell(stack, user))
-    _, third = stream.next()
+    kind, _, third = stream.next()
     stream.response.close()
-    assert third not in (kept, wrong)
+    assert kind == "item" and third not in (kept, wrong)
     # Without unread items the badge is cleared.
     for event in (events[0], events[2]):
         revoke_and_wait(stack, "inbox", "--event", event)
@@ -251,15 +169,7 @@ def test_kept_inbox_items_stay(stack, phones):
 
 @pytest.fixture(scope="module")
 def key(stack) -> str:
-    code, output = stack.pushctl("keys", "create", "--service", "rules", "--name", "support desk", "--app", APP,
-                                 "--may", "notifications:revoke")
-    assert code == 0, output
-    return re.search(r"hgk_\w+", output)[0]
-
-
-def post(stack, key: str, body: dict):
-    return stack.http("POST", f"{stack.env['RULES_URL']}/v1/operator/revocations", body,
-                      headers={"Authorization": f"Bearer {key}"})
+    return operator_key(stack)
 
 
 def test_bad_input_has_a_clear_answer_and_no_effect(stack, phones, key):
@@ -278,9 +188,10 @@ def test_bad_input_has_a_clear_answer_and_no_effect(stack, phones, key):
                          ({"app": APP}, 400), ({"app": APP, "event": event, "inbox": "drop"}, 400)):
         assert post(stack, key, body)[0] == status, body
     code, output = stack.pushctl("revoke", "--app", APP, "--event", event, "--dry-run", "--json")
-    assert code == 0 and json.loads(output)["would_revoke"]["inbox_items"] == 1, output
+    assert code == 0 and json.loads(output)["would_revoke"] == {
+        "held": 0, "gathered": 0, "fan_outs": 0, "pushes": 0, "shown": 1, "inbox_items": 1}, output
     assert sql(stack, "SELECT count(*) FROM rules.revocation WHERE event_id = :'event'", event=event) == "0"
-    # The provider has accepted it: the phone keeps it, and the inbox item goes.
+    # The provider has accepted it: the app removes it from the phone, and the inbox item goes.
     body = {"app": APP, "event": event, "reason": "late"}
     status, first = post(stack, key, body)
     assert status == 202 and first["requested_by"] == "support desk" and first["reason"] == "late"
@@ -288,7 +199,7 @@ def test_bad_input_has_a_clear_answer_and_no_effect(stack, phones, key):
     status, second = post(stack, key, body | {"reason": "again"})
     assert status == 200 and second["id"] == first["id"] and second["reason"] == "late"
     assert sql(stack, "SELECT count(*) FROM rules.revocation WHERE event_id = :'event'", event=event) == "1"
-    assert len(survivors(stack, token)) == 1
+    eventually(lambda: shown(stack, token) == [], 30, "an empty screen")
     assert items(stack, stack.bearer(APP, user)) == []
 
 

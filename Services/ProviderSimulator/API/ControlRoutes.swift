@@ -39,6 +39,17 @@ struct ControlRoutes: Sendable {
     private var wall: WallRoutes { WallRoutes(wall: simulator.wall, showsRemoteImages: showsRemoteImages) }
 
     private func addPhoneRoutes(to router: Router<BasicRequestContext>) {
+        router.get("shown") { request, _ in
+            let query = request.uri.queryParameters
+            guard let provider = query["provider"].flatMap({ ProviderKind(rawValue: String($0)) }), provider != .oauth,
+                let token = query["token"].map(String.init)
+            else { throw ControlRequestError("expected ?provider=apns or fcm, and &token=") }
+            // APNs tokens are logged in lower case.
+            let id = Phone.ID(provider: provider, token: provider == .apns ? token.lowercased() : token)
+            // A token without pushes is a phone that shows nothing.
+            let phone = simulator.wall.phone(id) ?? WallPhone(id)
+            return Response.json(JSONWriter.object { phone.writeShown(to: &$0) })
+        }
         router.get("devices") { _, _ in
             let phones = simulator.log.phones
             return Response.json(

@@ -72,7 +72,11 @@ struct ServerIdentity: Sendable {
 
     private static func write(_ text: String, to file: String, permissions: Int) throws {
         let folder = URL(filePath: file).deletingLastPathComponent().path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        guard (try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)) != nil
+        else {
+            throw ConfigurationError(
+                "The certificates cannot be written to \(folder); mount a writable folder at /tmp, or set TMPDIR")
+        }
         // Written to a draft and renamed: readers see a complete file, and a key with its permissions set.
         let draft = "\(file).\(UUID().uuidString)"
         guard

@@ -40,7 +40,9 @@ struct ExplainCommand: AsyncParsableCommand {
     private static func printExplanation(
         _ explanation: Explanation, _ question: ExplanationStore.ExplanationQuery, _ store: ExplanationStore
     ) async throws {
-        for line in [explanation.heading] + explanation.fanOutLines + explanation.revocationLines {
+        for line in [explanation.heading] + explanation.fanOutLines + explanation.revocationLines
+            + explanation.clearLines
+        {
             print(TextTable.printable(line))
         }
         var reasons: Set<String> = []

@@ -3,15 +3,15 @@ import DecisionLog
 import Foundation
 import PushProtocol
 
-/// `pushctl revoke`: takes notifications back before they are shown.
+/// `pushctl revoke`: takes notifications back.
 struct RevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Take notifications back before they are shown.",
+        abstract: "Take notifications back.",
         discussion: """
-            They may be held, gathered, queued for a provider, or in the inbox. Rules carries the revocation out within
-            seconds. A repeated command prints the state of the first one. Pushes that a provider has accepted stay on their
-            devices.
+            They may be held, gathered, queued for a provider, shown on a phone, or in the inbox. Rules carries the revocation
+            out within seconds. A repeated command prints the state of the first one. Apps with the client code of
+            deploy/clients remove shown notifications.
             """)
 
     @Option(help: "The app of the event or the notification.") var app: String

@@ -18,6 +18,7 @@ extension DeadRowTable {
         DeadRowTable(schema: "rules", table: "digest_item", key: ["app", "user_id", "bucket", "item"]),
         DeadRowTable(schema: "rules", table: "badge", key: ["app", "user_id"]),
         DeadRowTable(schema: "rules", table: "preference_change", key: ["app", "user_id"]),
+        DeadRowTable(schema: "rules", table: "clear_command", key: ["app", "user_id"]),
         // Deletes the request. Notifications that it would have revoked are sent.
         DeadRowTable(schema: "rules", table: "revocation", key: ["id"]),
         DeadRowTable(schema: "rules", table: "report", key: ["notification"]),

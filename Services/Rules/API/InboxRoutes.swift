@@ -37,7 +37,9 @@ struct InboxRoutes: Sendable {
         router.post("v1/inbox/read") { request, context in
             await gate.answer(request, context) { caller in
                 let reading = try await request.read(atMost: ReadingBody.maximumSize, ReadingBody.init)
-                let (marked, unread) = try await store.read(reading, by: PersonKey(caller), now: try await now())
+                let person = PersonKey(caller)
+                let (marked, unread) = try await store.read(
+                    reading, by: person, clearsShown: currentRules.clearsRead(person.app), now: try await now())
                 return .json(.ok, ["marked": .int(Int64(marked)), "unread": .int(Int64(unread))])
             }
         }

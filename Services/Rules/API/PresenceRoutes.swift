@@ -43,7 +43,8 @@ struct PresenceRoutes: Sendable {
                 let body = try await request.read(atMost: ReceiptsBody.maximumSize, ReceiptsBody.init)
                 let person = PersonKey(caller)
                 let now = try await now()
-                try await receipts.keep(body.receipts, of: person, now: now)
+                try await receipts.keep(
+                    body.receipts, of: person, clearsShown: currentRules.clearsRead(person.app), now: now)
                 if let ruleSet = currentRules.ruleSets.ruleSets[person.app] {
                     try await receipts.finishItems(body.receipts, of: person, by: ruleSet, now: now)
                 }

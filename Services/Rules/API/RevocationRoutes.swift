@@ -3,7 +3,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `POST /v1/operator/revocations`: takes notifications back before they are shown, by API key.
+/// `POST /v1/operator/revocations`: takes notifications back, by API key.
 struct RevocationRoutes: Sendable {
     let revocations: RevocationLog
     let keys: APIKeyAuthenticator

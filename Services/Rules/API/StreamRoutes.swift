@@ -9,7 +9,7 @@ import RuleLanguage
 import ServiceLifecycle
 import Synchronization
 
-/// `GET /v1/inbox/stream`: new items of the caller's inbox as server-sent events (WHATWG HTML §9.2).
+/// `GET /v1/inbox/stream`: new and removed items of the caller's inbox as server-sent events (WHATWG HTML §9.2).
 final class StreamRoutes: Sendable {
     /// The maximum number of streams in a process, per user and in total.
     static let maximumPerUser = 10
@@ -81,8 +81,8 @@ final class StreamRoutes: Sendable {
             guard uptime() < end else { return }
             let word = await cancelWhenGracefulShutdown { [inboxFeed, listener] in await inboxFeed.next(for: listener) }
             switch word {
-            case .news(let items, let last):
-                text = items.map(event).joined()
+            case .news(let entries, let last):
+                text = entries.map(event).joined()
                 listener.after = last
             case .nothing: text = ":\n\n"
             case .end: return
@@ -94,12 +94,20 @@ final class StreamRoutes: Sendable {
         (try? await writer.write(ByteBuffer(string: text))) != nil
     }
 
-    private func event(_ news: InboxFeedStore.Item) -> String {
-        let rendered = news.item.rendered
-        let type = currentRules.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
+    private func event(_ entry: InboxFeedStore.Entry) -> String {
+        let name: String
+        let value: JSONValue
+        switch entry.change {
+        case .new(let item):
+            let rendered = item.rendered
+            let type = currentRules.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
+            (name, value) = ("item", item.json(type: type))
+        case .removed(let id):
+            (name, value) = ("removed", ["id": .string(id.uuidString.lowercased())])
+        }
         // JSON has no raw newline, and a decoded value always encodes.
-        let data = (try? WireCoding.text(news.item.json(type: type))) ?? ""
-        return "event: item\nid: \(news.place.text)\ndata: \(data)\n\n"
+        let data = (try? WireCoding.text(value)) ?? ""
+        return "event: \(name)\nid: \(entry.place.text)\ndata: \(data)\n\n"
     }
 
     /// Reserves a slot for one stream. Throws a 429 or a 503 if none is free.

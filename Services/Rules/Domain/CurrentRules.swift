@@ -1,3 +1,4 @@
+import PushProtocol
 import RuleLanguage
 import Synchronization
 
@@ -8,6 +9,9 @@ final class CurrentRules: Sendable {
     init(_ ruleSets: RuleSets) { state = Mutex(ruleSets) }
 
     var ruleSets: RuleSets { state.withLock { $0 } }
+
+    /// Whether the app's rule file has `clear-read`.
+    func clearsRead(_ app: AppID) -> Bool { ruleSets[app]?.defaults.clearsRead ?? false }
 
     func put(_ ruleSets: RuleSets) { state.withLock { $0 = ruleSets } }
 }

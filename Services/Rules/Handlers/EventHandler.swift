@@ -59,7 +59,14 @@ struct EventHandler: StageHandler {
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
         let now = try await now()
         let ruleSets = currentRules.ruleSets
-        let answers = batch.map { answer($0, by: ruleSets, now: now) }
+        var answers = batch.map { answer($0, by: ruleSets, now: now) }
+        // An event may expire after its decision, and before its notifications are published. It is published again, so that
+        // each push ends with the outcome `expired`.
+        let expired = answers.indices.filter { answers[$0].isExpired }
+        let decided = try await store.decided(among: expired.map { EventRecord.key(of: batch[$0].message) })
+        for index in expired where decided.contains(EventRecord.key(of: batch[index].message)) {
+            answers[index] = answer(batch[index], by: ruleSets, now: now, isDecided: true)
+        }
         let copies = try batch.map { try self.copies(of: $0, by: ruleSets) }
         // The first copy of an event stays unacknowledged until its messages are confirmed, so the other copies can go.
         var first: [UUID: Int] = [:]
@@ -80,6 +87,7 @@ struct EventHandler: StageHandler {
         return answers.enumerated().map { index, answer in
             switch answer {
             case .settle(let disposition): return Verdict(disposition, outbound: copies[index])
+            case .expired: return Verdict(.discard(.expired), outbound: copies[index])
             case .notify(let draft):
                 let key = draft.event.record.key
                 guard first[key] == index,
@@ -98,17 +106,19 @@ struct EventHandler: StageHandler {
     }
 
     /// Evaluates the rules for one event, without the settings of its recipients.
-    private func answer(_ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp) -> Answer {
+    private func answer(
+        _ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp, isDecided: Bool = false
+    ) -> Answer {
         var event = delivery.message
         if let span = delivery.span {
             span.describe(event)
             // Its notifications, also held ones and later stages, continue the trace here.
             event.traceparent = span.traceparent
         }
-        switch ruleSets.evaluate(event, now: now, arrivedAt: delivery.inbound.firstSeen) {
+        switch ruleSets.evaluate(event, now: now, arrivedAt: delivery.inbound.firstSeen, isDecided: isDecided) {
         case .unknownApp: return .settle(.deadLetter(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))
-        case .expired: return .settle(.discard(.expired))
+        case .expired: return .expired
         case .unrenderable(let error): return .settle(.deadLetter(.unrenderable(error)))
         case .notify(let drafts, let signals, let ruleSet):
             let event = EventCase(
@@ -140,12 +150,20 @@ struct EventHandler: StageHandler {
 
     private enum Answer {
         case settle(Disposition)
+        case expired
         case notify(EventDraft)
 
         var draft: EventDraft? {
             switch self {
-            case .settle: nil
+            case .settle, .expired: nil
             case .notify(let draft): draft
+            }
+        }
+
+        var isExpired: Bool {
+            switch self {
+            case .expired: true
+            case .settle, .notify: false
             }
         }
     }

@@ -22,6 +22,7 @@ struct DeadRow: Hashable, Sendable {
         case largeAudience = "crowd"
         case digestItem = "digest_item"
         case preferenceChange = "preference_change"
+        case clearCommand = "clear_command"
 
         /// The columns of the table's key, and their types.
         fileprivate var key: [(column: String, type: SQL)] {
@@ -32,7 +33,7 @@ struct DeadRow: Hashable, Sendable {
             case .digest: [("app", "text"), ("user_id", "text"), ("bucket", "text")]
             case .digestItem: [("app", "text"), ("user_id", "text"), ("bucket", "text"), ("item", "text")]
             case .member: [("app", "text"), ("circle", "text"), ("user_id", "text")]
-            case .badge, .person, .preferenceChange: [("app", "text"), ("user_id", "text")]
+            case .badge, .person, .preferenceChange, .clearCommand: [("app", "text"), ("user_id", "text")]
             }
         }
     }

@@ -75,6 +75,14 @@ struct DecisionStore: Sendable {
         }
     }
 
+    /// The events among these that were decided before.
+    func decided(among events: [UUID]) async throws -> Set<UUID> {
+        guard !events.isEmpty else { return [] }
+        return try await Outage.ofDatabase {
+            try await pool.query("SELECT key FROM rules.event WHERE key = ANY(\(events))").keys
+        }
+    }
+
     /// Adds group members to the recipients: the present members or, for a known event, the recipients of its first
     /// delivery. Removes notifications with more recipients than ``LargeAudience/threshold``.
     ///

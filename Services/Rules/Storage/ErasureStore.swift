@@ -36,10 +36,10 @@ struct ErasureStore: Sendable {
                 isMore = try await clear("rules.digest", person) + clear("rules.digest_item", person) > 0
                 while try await deleteNotifications(of: person) { isMore = true }
             }
+            try await deleteCommandOutcomes(of: person)
             for table: SQL in [
                 "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.revocation",
-                "rules.done_by",
-                "rules.person",
+                "rules.done_by", "rules.clear_command", "rules.inbox_removal", "rules.person",
             ] {
                 try await clear(table, person)
             }
@@ -97,6 +97,21 @@ struct ErasureStore: Sendable {
             }
             try await transaction.execute(ErasureStore.unusedRenderings(Array(renderedIDs)))
             return true
+        }
+    }
+
+    /// Deletes the outcomes of clear commands, which have no decision.
+    private func deleteCommandOutcomes(of person: PersonKey) async throws {
+        try await pool.transaction { transaction in
+            try await transaction.execute(AdvisoryLock.outcomes.alone)
+            try await transaction.execute(
+                """
+                WITH gone AS (
+                    DELETE FROM rules.shown_copy
+                    WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) RETURNING command
+                )
+                DELETE FROM rules.outcome WHERE notification IN (SELECT command FROM gone)
+                """)
         }
     }
 

@@ -4,7 +4,7 @@ import Postgres
 import PushProtocol
 import RuleEngine
 
-/// Reads new inbox items for streams.
+/// Reads new and removed inbox items for streams.
 struct InboxFeedStore: Sendable {
     /// The maximum age of an item in a stream. Older items are in the list of the inbox.
     static let horizon = Duration.seconds(3600)
@@ -25,9 +25,16 @@ struct InboxFeedStore: Sendable {
         var since: Timestamp
     }
 
-    struct Item: Sendable {
-        var item: InboxItem
+    /// A change of an inbox.
+    struct Entry: Sendable {
+        var change: Change
         var place: FeedCursor
+
+        enum Change: Sendable {
+            case new(InboxItem)
+            /// The item with this id is gone, by a revocation or by its user.
+            case removed(UUID)
+        }
     }
 
     /// The position of a stream that starts now. Items of running transactions come after it.
@@ -36,19 +43,19 @@ struct InboxFeedStore: Sendable {
         return FeedCursor(before: UInt64(text) ?? 0)
     }
 
-    /// Reads the new items of each listener, by the listener's index and in order, and their users' settings and
-    /// presence.
+    /// Reads the new and removed items of each listener, by the listener's index and in order, at most ``batch``. Also
+    /// reads their users' settings and presence.
     ///
     /// An item is returned once no older transaction runs, because an older transaction could still add an item before
     /// it. An item older than ``patience`` does not wait (decision 42). An item that cannot be read is marked as dead
     /// (``DeadRow``) and does not block the others.
     func news(
         for listeners: [Listener], now: Timestamp
-    ) async throws -> (items: [Int: [Item]], people: [PersonKey: Person]) {
+    ) async throws -> (entries: [Int: [Entry]], people: [PersonKey: Person]) {
         guard !listeners.isEmpty else { return ([:], [:]) }
         return try await pool.transaction { transaction in
             let rows = try await transaction.query(Self.query(listeners, now: now))
-            var items: [Int: [Item]] = [:]
+            var entries: [Int: [Entry]] = [:]
             var dead: [DeadRow] = []
             for row in rows {
                 let index = try row.decode(Int.self, at: "listener")
@@ -56,40 +63,82 @@ struct InboxFeedStore: Sendable {
                 let number = UInt64(try row.decode(String.self, at: "transaction")) ?? 0
                 do {
                     let item = try InboxItem(row, app: app)
-                    items[index, default: []].append(
-                        Item(item: item, place: FeedCursor(transaction: number, id: item.id)))
+                    entries[index, default: []].append(
+                        Entry(change: .new(item), place: FeedCursor(transaction: number, id: item.id)))
                 } catch {
                     dead.append(try InboxStore.dead(row, of: app))
                 }
             }
             try await transaction.markDead(dead, logger)
-            let keys = items.keys.map { listeners[$0].person }
+            for row in try await transaction.query(Self.removals(listeners, now: now)) {
+                let id: UUID = try row.decode(at: 1)
+                let number = UInt64(try row.decode(String.self, at: 2)) ?? 0
+                entries[try row.decode(Int.self, at: 0), default: []].append(
+                    Entry(change: .removed(id), place: FeedCursor(transaction: number, id: id)))
+            }
+            // The first entries of both lists: none between them is missing.
+            entries = entries.mapValues { Array($0.sorted { $0.place < $1.place }.prefix(Self.batch)) }
+            let keys = entries.keys.map { listeners[$0].person }
             guard !keys.isEmpty else { return ([:], [:]) }
             return (
-                items, try await transaction.people(settingsOf: keys, capsOf: [], presenceOf: keys, now: now, logger)
+                entries, try await transaction.people(settingsOf: keys, capsOf: [], presenceOf: keys, now: now, logger)
             )
         }
     }
 
     private static func query(_ listeners: [Listener], now: Timestamp) -> SQL {
-        let settled = now - patience
-        return """
-            SELECT \(InboxStore.columns), inbox.written::text AS transaction, listener.index AS listener
-            FROM unnest(
-                \(Array(listeners.indices)), \(listeners.map(\.person.app.rawValue)),
-                \(listeners.map(\.person.user.rawValue)), \(listeners.map { "\($0.after.transaction)" })::xid8[],
-                \(listeners.map(\.after.id)), \(listeners.map(\.since.date))
-            ) AS listener (index, app, user_id, written, notification, since)
-            CROSS JOIN LATERAL (
-                SELECT * FROM rules.inbox
-                WHERE inbox.app = listener.app AND inbox.user_id = listener.user_id AND inbox.at > listener.since
-                    AND inbox.read_at IS NULL AND inbox.dead_at IS NULL
-                    AND (inbox.written < pg_snapshot_xmin(pg_current_snapshot()) OR inbox.at < \(settled.date))
-                    AND inbox.written >= listener.written
-                    AND (inbox.written > listener.written OR inbox.notification > listener.notification)
-                ORDER BY inbox.written, inbox.notification LIMIT \(batch)
-            ) AS inbox JOIN rules.saying ON saying.id = inbox.saying
-            ORDER BY listener.index, inbox.written, inbox.notification
-            """
+        """
+        SELECT \(InboxStore.columns), inbox.written::text AS transaction, listener.index AS listener
+        FROM \(rows(listeners))
+        CROSS JOIN LATERAL (
+            SELECT * FROM rules.inbox
+            WHERE inbox.read_at IS NULL AND inbox.dead_at IS NULL AND \(isNew("inbox", now: now))
+            ORDER BY inbox.written, inbox.notification LIMIT \(batch)
+        ) AS inbox JOIN rules.saying ON saying.id = inbox.saying
+        ORDER BY listener.index, inbox.written, inbox.notification
+        """
+    }
+
+    private static func removals(_ listeners: [Listener], now: Timestamp) -> SQL {
+        """
+        SELECT listener.index, removal.notification, removal.written::text
+        FROM \(rows(listeners))
+        CROSS JOIN LATERAL (
+            SELECT * FROM rules.inbox_removal WHERE \(isNew("inbox_removal", now: now))
+            ORDER BY written, notification LIMIT \(batch)
+        ) AS removal
+        ORDER BY listener.index, removal.written, removal.notification
+        """
+    }
+
+    private static func rows(_ listeners: [Listener]) -> SQL {
+        """
+        unnest(
+            \(Array(listeners.indices)), \(listeners.map(\.person.app.rawValue)),
+            \(listeners.map(\.person.user.rawValue)), \(listeners.map { "\($0.after.transaction)" })::xid8[],
+            \(listeners.map(\.after.id)), \(listeners.map(\.since.date))
+        ) AS listener (index, app, user_id, written, notification, since)
+        """
+    }
+
+    /// A condition on a table for rows after the listener's position that no older transaction can precede.
+    private static func isNew(_ table: SQL, now: Timestamp) -> SQL {
+        """
+        \(table).app = listener.app AND \(table).user_id = listener.user_id AND \(table).at > listener.since
+            AND (\(table).written < pg_snapshot_xmin(pg_current_snapshot()) OR \(table).at < \((now - patience).date))
+            AND \(table).written >= listener.written
+            AND (\(table).written > listener.written OR \(table).notification > listener.notification)
+        """
+    }
+}
+
+extension InboxFeedStore {
+    /// A statement part that reports removed items to streams, those in the common table expression `gone`.
+    static func noteRemovals(now: Timestamp) -> SQL {
+        """
+        INSERT INTO rules.inbox_removal (notification, app, user_id, at)
+        SELECT notification, app, user_id, \(now.date)::timestamptz FROM gone
+        ON CONFLICT DO NOTHING
+        """
     }
 }

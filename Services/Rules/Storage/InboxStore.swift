@@ -80,10 +80,13 @@ struct InboxStore: Sendable {
     /// Marks items as read. Skips read items and items of other users.
     ///
     /// - Returns: the number of items marked, and the number still unread.
-    func read(_ reading: ReadingBody, by person: PersonKey, now: Timestamp) async throws -> (marked: Int, unread: Int) {
+    func read(
+        _ reading: ReadingBody, by person: PersonKey, clearsShown: Bool = false, now: Timestamp
+    ) async throws -> (marked: Int, unread: Int) {
         let which = Self.which(reading, person)
         return try await pool.transaction { transaction in
-            let marked = try await transaction.query(Self.mark(which, person, now: now)).single(Int.self)
+            let marked = try await transaction.query(Self.mark(which, person, clearsShown: clearsShown, now: now))
+                .single(Int.self)
             return (marked, try await transaction.query(Self.countUnread(person)).single())
         }
     }
@@ -96,8 +99,8 @@ struct InboxStore: Sendable {
             """
             WITH gone AS (
                 DELETE FROM rules.inbox WHERE notification = \(id) AND app = \(person.app.rawValue)
-                    AND user_id = \(person.user.rawValue) RETURNING app, user_id, read_at
-            ), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
+                    AND user_id = \(person.user.rawValue) RETURNING notification, app, user_id, read_at
+            ), removed AS (\(InboxFeedStore.noteRemovals(now: now))), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
                 noted AS (\(BadgeStore.note(now: now)))
             SELECT count(*) FROM gone
             """)
@@ -106,14 +109,16 @@ struct InboxStore: Sendable {
 
     /// Marks items as read, schedules a badge correction, and returns the number of marked items.
     ///
-    /// - Parameter which: a condition on `rules.inbox` that begins with `AND`; empty: all items.
-    static func mark(_ which: SQL, _ person: PersonKey, now: Timestamp) -> SQL {
+    /// - Parameters:
+    ///   - which: a condition on `rules.inbox` that begins with `AND`; empty: all items.
+    ///   - clearsShown: whether the items are removed from the user's devices (``AppDefaults/clearsRead``).
+    static func mark(_ which: SQL, _ person: PersonKey, clearsShown: Bool, now: Timestamp) -> SQL {
         """
         WITH changed AS (
             UPDATE rules.inbox SET read_at = \(now.date)
             WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL \(which)
-            RETURNING app, user_id
-        ), noted AS (\(BadgeStore.note(now: now)))
+            RETURNING notification, app, user_id, saying
+        ), noted AS (\(BadgeStore.note(now: now)))\(clearsShown ? ShownCopyRows.clearElsewhere(now: now) : "")
         SELECT count(*) FROM changed
         """
     }

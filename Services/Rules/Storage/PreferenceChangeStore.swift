@@ -14,6 +14,9 @@ struct PreferenceChangeStore: Sendable {
     static let mostPushes = NotificationRevocation.maximumNotifications
     /// How long a decision that read the former settings may take to commit.
     static let patience = Duration.seconds(10)
+    /// The pause before a change is looked at again, while such a decision may be running: as long as the change is old,
+    /// within these limits.
+    static let pause = Duration.milliseconds(500)...Duration.seconds(3)
     /// How long a push can be in flight: the retention of the senders' stream.
     static let reach = StreamName.senderRevocations.retention
     /// A push this young may be in flight to some devices, although others have an outcome.
@@ -28,6 +31,8 @@ struct PreferenceChangeStore: Sendable {
     struct Change: Sendable {
         var person: PersonKey
         var version: Int
+        /// Whether all transactions that began before the change have ended, so that every decided push is known.
+        var isComplete: Bool
         var settings = PersonalSettings()
         var pushes: [Push] = []
     }
@@ -40,8 +45,8 @@ struct PreferenceChangeStore: Sendable {
         var mutes: [String]
     }
 
-    /// Claims the changes whose decisions are complete: all transactions that began before the change have ended. A row
-    /// that cannot be read or processed is marked as dead (``DeadRow``) and does not block the others.
+    /// Claims the changes that are due, with the pushes decided so far. A row that cannot be read or processed is marked
+    /// as dead (``DeadRow``) and does not block the others.
     func take(now: Timestamp) async throws -> [Change] {
         let due: SQL = "WHERE \(Self.isDue) ORDER BY due_at LIMIT \(Self.batch)"
         return try await Outage.ofDatabase {
@@ -62,7 +67,7 @@ struct PreferenceChangeStore: Sendable {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(Self.claim(which))
             let (read, dead) = try rows.readable({
-                Change(person: try PersonRows.key($0), version: try $0.decode(at: 2))
+                Change(person: try PersonRows.key($0), version: try $0.decode(at: 2), isComplete: try $0.decode(at: 3))
             }) { DeadRow(.preferenceChange, ofPerson: try DeadRow.personKey(of: $0), .unreadable) }
             var changes = read
             try await transaction.markDead(dead, logger)
@@ -90,6 +95,22 @@ struct PreferenceChangeStore: Sendable {
         }
     }
 
+    /// Makes changes due again whose pushes are not all known.
+    func postpone(_ changes: [Change]) async throws {
+        guard !changes.isEmpty else { return }
+        try await Outage.ofDatabase {
+            try await pool.execute(
+                """
+                UPDATE rules.preference_change SET due_at = clock_timestamp() + least(
+                    greatest(clock_timestamp() - changed_at, \(Self.pause.lowerBound)),
+                    \(Self.pause.upperBound))
+                WHERE (app, user_id, version) IN (SELECT * FROM unnest(
+                    \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
+                    \(changes.map(\.version))))
+                """)
+        }
+    }
+
     /// Deletes the rows of users without a later change.
     func forget(_ changes: [Change]) async throws {
         try await settlingRows(
@@ -114,17 +135,15 @@ struct PreferenceChangeStore: Sendable {
         """
     }
 
-    private static let isDue: SQL = """
-        due_at <= clock_timestamp() AND dead_at IS NULL AND (changed_by < pg_snapshot_xmin(pg_current_snapshot())
-            OR changed_at < clock_timestamp() - \(interval(patience)))
-        """
+    private static let isDue: SQL = "due_at <= clock_timestamp() AND dead_at IS NULL"
 
     private static func claim(_ which: SQL) -> SQL {
         """
         UPDATE rules.preference_change SET due_at = clock_timestamp() + \(interval(lease))
         WHERE (app, user_id) IN (
             SELECT app, user_id FROM rules.preference_change \(which) FOR UPDATE SKIP LOCKED)
-        RETURNING app, user_id, version
+        RETURNING app, user_id, version, changed_by < pg_snapshot_xmin(pg_current_snapshot())
+            OR changed_at < clock_timestamp() - \(interval(patience))
         """
     }
 

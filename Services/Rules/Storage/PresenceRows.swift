@@ -10,7 +10,7 @@ extension PostgresTransaction {
         try await keepMembers(events)
         try await takeBack(events, now: now)
         var presences: [PresenceKey: Signal] = [:]
-        var readings: [(person: PersonKey, thread: String?)] = []
+        var readings: [(person: PersonKey, thread: String?, clearsShown: Bool)] = []
         for event in events {
             for signal in event.signals {
                 let app = event.record.app
@@ -18,14 +18,16 @@ extension PostgresTransaction {
                 case .present(let user, let device, _, _), .gone(let user, let device):
                     presences[PresenceKey(person: PersonKey(app: app, user: user), device: device)] = signal
                 case .read(let user, let thread):
-                    readings.append((PersonKey(app: app, user: user), thread))
+                    readings.append((PersonKey(app: app, user: user), thread, event.defaults.clearsRead))
                 case .membership, .done, .revoke: break
                 }
             }
         }
         // Sorted by user, so that two batches with the same readers wait for each other and do not deadlock.
-        for (person, thread) in readings.sorted(by: { $0.person < $1.person }) {
-            _ = try await query(InboxStore.mark(thread.map { "AND thread = \($0)" } ?? "", person, now: now))
+        for (person, thread, clearsShown) in readings.sorted(by: { $0.person < $1.person }) {
+            _ = try await query(
+                InboxStore.mark(
+                    thread.map { "AND thread = \($0)" } ?? "", person, clearsShown: clearsShown, now: now))
         }
         guard !presences.isEmpty else { return }
         try await execute(PresenceRows.presence(presences, now: now))

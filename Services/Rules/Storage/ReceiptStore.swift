@@ -9,8 +9,13 @@ struct ReceiptStore: Sendable {
     let pool: PostgresPool
 
     /// Stores receipts, each once and only for the user's own notifications. Marks opened notifications as read.
-    func keep(_ receipts: [ReceiptsBody.Receipt], of person: PersonKey, now: Timestamp) async throws {
+    ///
+    /// - Parameter clearsShown: whether opened and dismissed notifications are removed from the user's other devices.
+    func keep(
+        _ receipts: [ReceiptsBody.Receipt], of person: PersonKey, clearsShown: Bool = false, now: Timestamp
+    ) async throws {
         let opened = receipts.filter { $0.what == .opened }.map(\.notification)
+        let dismissed = receipts.filter { $0.what == .dismissed }.map(\.notification)
         try await pool.transaction { transaction in
             try await transaction.execute(AdvisoryLock.outcomes.shared)
             try await transaction.execute(
@@ -21,8 +26,13 @@ struct ReceiptStore: Sendable {
                 WHERE \(Self.isOwn(person)) ORDER BY 1, 2
                 ON CONFLICT DO NOTHING
                 """)
+            if clearsShown, !dismissed.isEmpty {
+                _ = try await transaction.query(ShownCopyRows.clear(dismissed, of: person, now: now))
+            }
             guard !opened.isEmpty else { return }
-            _ = try await transaction.query(InboxStore.mark("AND notification = ANY(\(opened))", person, now: now))
+            _ = try await transaction.query(
+                InboxStore.mark(
+                    "AND notification = ANY(\(opened))", person, clearsShown: clearsShown, now: now))
         }
     }
 

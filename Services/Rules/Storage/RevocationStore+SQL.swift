@@ -64,8 +64,9 @@ extension RevocationStore {
     static func clearInbox(of notifications: [UUID], now: Timestamp) -> SQL {
         """
         WITH gone AS (
-            DELETE FROM rules.inbox WHERE notification = ANY(\(notifications)) RETURNING app, user_id, read_at
-        ), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
+            DELETE FROM rules.inbox WHERE notification = ANY(\(notifications))
+            RETURNING notification, app, user_id, read_at
+        ), removed AS (\(InboxFeedStore.noteRemovals(now: now))), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
             noted AS (\(BadgeStore.note(now: now)))
         SELECT count(*) FROM gone
         """

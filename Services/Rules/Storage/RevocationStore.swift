@@ -32,6 +32,8 @@ struct RevocationStore: Sendable {
         var notifications: [UUID] = []
         /// The notifications that a sender may still have.
         var pushes: [UUID] = []
+        /// The number of ``pushes`` that no provider has accepted.
+        var unsent = 0
         var isLast = false
     }
 
@@ -54,7 +56,7 @@ struct RevocationStore: Sendable {
         try await pool.transaction { transaction in
             let (works, dead) = try await transaction.query(Self.claim(which)).readable({ row in
                 Work(
-                    revocation: try Revocation(row: row), app: try row.decode(at: 1), position: try row.decode(at: 18))
+                    revocation: try Revocation(row: row), app: try row.decode(at: 1), position: try row.decode(at: 19))
             }) { row in Self.dead(try row.decode(at: 0), of: try row.decode(at: 1), .unreadable) }
             try await transaction.markDead(dead, logger)
             return works
@@ -89,6 +91,8 @@ struct RevocationStore: Sendable {
         let revocation = work.revocation
         return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
+                // An erasure that runs deletes the decisions first; a later one deletes the noted copies.
+                try await transaction.execute(AdvisoryLock.outcomes.shared)
                 var next = Step()
                 next.notifications = try await transaction.query(
                     RevocationSelection.notifications(
@@ -101,8 +105,12 @@ struct RevocationStore: Sendable {
                 // A digest that is being closed keeps its entries.
                 _ = try await transaction.query(Self.lockDigests(of: next.notifications))
                 let gathered = try await transaction.query(Self.remove(next.notifications, now: now)).single(Int.self)
+                try await transaction.execute(ShownCopyRows.note(next.notifications, now: now))
                 let ids: SQL = "SELECT unnest(\(next.notifications)) AS notification"
-                next.pushes = try await transaction.query(RevocationSelection.pushes(among: ids)).column(UUID.self)
+                for row in try await transaction.query(RevocationSelection.pushes(among: ids)) {
+                    next.pushes.append(try row.decode(at: 0))
+                    next.unsent += try row.decode(Bool.self, at: 1) ? 0 : 1
+                }
                 try await transaction.execute(
                     """
                     UPDATE rules.revocation SET held = held + \(held), gathered = gathered + \(gathered),
@@ -114,20 +122,24 @@ struct RevocationStore: Sendable {
         }
     }
 
-    /// Completes a step whose revocations the broker has confirmed: removes the inbox items, unless they are kept, and
-    /// schedules badge corrections.
+    /// Completes a step whose revocations the broker has confirmed: makes clear commands due for copies that phones show,
+    /// removes the inbox items, unless they are kept, and schedules badge corrections.
     func complete(_ step: Step, of work: Work, now: Timestamp) async throws {
         guard let last = step.notifications.last else { return }
         let (id, keepsInbox) = (work.revocation.id, work.revocation.inbox == .keep)
         try await Outage.ofDatabase {
+            // Later outcomes see the noted copies, and this transaction sees the earlier outcomes.
+            try await pool.transaction { try await $0.execute(AdvisoryLock.outcomes.alone) }
             try await pool.transaction { transaction in
+                let shown = try await transaction.query(ShownCopyRows.clearAccepted(step.notifications, now: now))
+                    .single(Int.self)
                 var items = 0
                 if !keepsInbox {
                     items = try await transaction.query(Self.clearInbox(of: step.notifications, now: now)).single()
                 }
                 try await transaction.execute(
                     """
-                    UPDATE rules.revocation SET pushes = pushes + \(step.pushes.count),
+                    UPDATE rules.revocation SET pushes = pushes + \(step.unsent), shown = shown + \(shown),
                         inbox_items = inbox_items + \(items), position = \(last),
                         due_at = clock_timestamp() + \(Self.lease)
                     WHERE id = \(id) AND ended_at IS NULL AND (position IS NULL OR position < \(last))

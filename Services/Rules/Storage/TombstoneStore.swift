@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceConnections
 
 /// Deletes tombstones and rows that are no longer used.
@@ -44,7 +45,10 @@ struct TombstoneStore: Sendable {
             ("report", "at <= \(before(min(Self.patience, history)))"),
             ("presence", "expires_at <= \(before(Self.staleness))"),
             ("erasure", "done_at <= \(past)"), ("crowd", "ended_at <= \(past)"),
-            ("revocation", "ended_at <= \(past)"), ("event_item", "stored_at <= \(before(history))"),
+            ("revocation", "ended_at <= \(past)"), ("shown_copy", "noted_at <= \(before(ClearCommand.lifetime))"),
+            ("clear_command", "due_at IS NULL AND noted_at <= \(before(ClearCommand.lifetime))"),
+            ("event_item", "stored_at <= \(before(history))"),
+            ("inbox_removal", "at <= \(before(InboxFeedStore.horizon * 2))"),
             (
                 "circle",
                 """

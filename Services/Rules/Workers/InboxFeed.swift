@@ -20,8 +20,8 @@ final class InboxFeed: Service {
     static let batch = 500
 
     enum Word: Sendable {
-        /// The items to show, possibly none. The listener continues at `until`.
-        case news([InboxFeedStore.Item], until: FeedCursor)
+        /// The changes to show, possibly none. The listener continues at `until`.
+        case news([InboxFeedStore.Entry], until: FeedCursor)
         case nothing
         case end
     }
@@ -139,11 +139,17 @@ final class InboxFeed: Service {
     private func deliverItems(to part: [(UInt64, InboxFeedStore.Listener)]) async throws {
         let now = try await now()
         let (news, people) = try await store.news(for: part.map(\.1), now: now)
-        for (index, items) in news {
+        for (index, entries) in news {
             let (number, listener) = part[index]
             let person = people[listener.person] ?? Person()
-            guard let place = items.last?.place else { continue }
-            resume(number, .news(items.filter { isShown($0.item, to: person, now: now) }, until: place))
+            guard let place = entries.last?.place else { continue }
+            let shown = entries.filter { entry in
+                switch entry.change {
+                case .new(let item): isShown(item, to: person, now: now)
+                case .removed: true
+                }
+            }
+            resume(number, .news(shown, until: place))
         }
     }
 

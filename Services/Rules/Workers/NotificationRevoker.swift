@@ -79,7 +79,8 @@ struct NotificationRevoker: Service {
         logger.warning(
             isTimeout ? "A revocation timed out; retrying" : "A revocation failed; marking its row as dead",
             metadata: [
-                LogKey.app: "\(work.app)", "revocation": "\(work.revocation.id)", LogKey.error: "\(error)",
+                LogKey.app: "\(work.app)", "revocation": "\(work.revocation.id.uuidString.lowercased())",
+                LogKey.error: "\(error)",
             ])
         if isTimeout {
             try await store.postpone(work, by: Self.retryDelay)
@@ -100,7 +101,8 @@ struct NotificationRevoker: Service {
         logger.info(
             "Revocation carried out; pushctl explain shows it",
             metadata: [
-                LogKey.app: "\(app)", "revocation": "\(revocation.id)", "source": "\(revocation.source.rawValue)",
+                LogKey.app: "\(app)", "revocation": "\(revocation.id.uuidString.lowercased())",
+                "source": "\(revocation.source.rawValue)",
                 "revoked": "\(revocation.effect.text)",
             ])
     }

@@ -12,6 +12,9 @@ import Synchronization
 
 /// Revokes pushes in flight that their users switched off or muted after the decision. The inbox keeps them.
 ///
+/// Pushes that are decided when a preference changes are revoked at once. A decision that read the former settings may
+/// commit later, so the change is looked at again until all transactions that began before it have ended.
+///
 /// A push that the provider has accepted cannot be revoked. Any number of processes may run it. Runs until graceful
 /// shutdown.
 struct PushRevoker: Service {
@@ -37,12 +40,14 @@ struct PushRevoker: Service {
     func revokeDue() async throws {
         while true {
             let changes = try await store.take(now: try await now())
-            try await store.forget(try await publish(changes))
+            let done = try await publish(changes)
+            try await store.postpone(done.filter { !$0.isComplete })
+            try await store.forget(done.filter(\.isComplete))
             guard changes.count == PreferenceChangeStore.batch, !Task.isCancelled else { return }
         }
     }
 
-    /// - Returns: the changes that are complete.
+    /// - Returns: the changes whose known pushes are revoked.
     private func publish(_ changes: [PreferenceChangeStore.Change]) async throws -> [PreferenceChangeStore.Change] {
         let (ruleSets, now) = (currentRules.ruleSets, try await now())
         var done: [PreferenceChangeStore.Change] = []

@@ -13,6 +13,7 @@ enum Worker: String, CaseIterable, Sendable {
     case badgeCorrector = "BadgeCorrector"
     case pushRevoker = "PushRevoker"
     case notificationRevoker = "NotificationRevoker"
+    case shownCopyClearer = "ShownCopyClearer"
     case inboxFeed = "InboxFeed"
     case censusWorker = "CensusWorker"
 }

@@ -8,7 +8,8 @@ extension Explanation {
             "app": .string(app), "source": .string(source), "id": .string(id), "type": .string(type),
             "arrived_at": Self.moment(arrivedAt), "rule_set": Self.uuid(ruleSet),
             "crowds": .array(fanOuts.map(\.json)), "stories": .array(traces.map(\.json)),
-            "revocations": .array(revocations.map(\.json)), "next": .optional(next?.uuidString.lowercased()),
+            "revocations": .array(revocations.map(\.json)), "clears": .array(clears.map(\.json)),
+            "next": .optional(next?.uuidString.lowercased()),
         ]
     }
 
@@ -39,6 +40,16 @@ extension Explanation.NotificationTrace {
             "inbox": inbox.map(\.json) ?? .null, "waits_until": .optional(dueAt.map(RFC3339.string(from:))),
             "receipts": .array(
                 receipts.map { ["at": Explanation.moment($0.at), "what": .string($0.what)] }),
+        ]
+    }
+}
+
+extension Explanation.Clear {
+    fileprivate var json: JSONValue {
+        [
+            "notification": Explanation.uuid(notification), "user": .string(user),
+            "noted_at": Explanation.moment(notedAt), "command": .optional(command?.uuidString.lowercased()),
+            "sent_at": .optional(sentAt.map(RFC3339.string(from:))), "outcomes": .array(outcomes.map(\.json)),
         ]
     }
 }

@@ -3,10 +3,10 @@ import PushProtocol
 
 /// The text that `pushctl explain` prints.
 extension Explanation {
-    /// The event's line, a line for each fan-out in progress and for each revocation, the lines of each notification,
+    /// The event's line, a line for each fan-out in progress, revocation and clear command, the lines of each notification,
     /// and the legend of reasons.
     package var lines: [String] {
-        [heading] + fanOutLines + revocationLines + notificationLines + Self.legend(of: reasons)
+        [heading] + fanOutLines + revocationLines + clearLines + notificationLines + Self.legend(of: reasons)
     }
 
     /// The event's line.
@@ -36,6 +36,18 @@ extension Explanation {
     }
 
     package var revocationLines: [String] { revocations.map { "  \($0.line)" } }
+
+    package var clearLines: [String] {
+        clears.map { clear in
+            let copy = "  (cleared)  \(clear.user)  \(clear.notification.uuidString.lowercased())  "
+            guard let command = clear.command, let sentAt = clear.sentAt else {
+                return copy + "shown on phones; the clear command waits since \(Self.time(clear.notedAt))"
+            }
+            let outcomes = clear.outcomes.map { "\($0.origin) \($0.disposition)\($0.reason.map { " \($0)" } ?? "")" }
+            let answers = outcomes.isEmpty ? "no outcome yet" : outcomes.joined(separator: ", ")
+            return copy + "clear command \(command.uuidString.lowercased()) \(Self.time(sentAt)): \(answers)"
+        }
+    }
 
     /// Returns a line with the meaning of each reason.
     package static func legend(of reasons: Set<String>) -> [String] {

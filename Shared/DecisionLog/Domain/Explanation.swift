@@ -13,6 +13,8 @@ package struct Explanation: Hashable, Sendable {
     package var fanOuts: [FanOut]
     /// The latest revocations, where they were read (``RevocationLog/revocations(of:)``).
     package var revocations: [Revocation] = []
+    /// The clear commands of this page's notifications, where they were read, the latest first.
+    package var clears: [Clear] = []
     /// One page of notifications, by user, rule and notification.
     package var traces: [NotificationTrace]
     /// The last notification of this page if there are more; pass it as `after` for the next page.
@@ -49,6 +51,18 @@ package struct Explanation: Hashable, Sendable {
         /// The time of the next decision about a held notification.
         package var dueAt: Date?
         package var receipts: [Receipt]
+    }
+
+    /// A copy on phones that a clear command removes.
+    package struct Clear: Hashable, Sendable {
+        package var notification: UUID
+        package var user: String
+        package var notedAt: Date
+        /// The notification id of the command; `nil` while the command waits.
+        package var command: UUID?
+        package var sentAt: Date?
+        /// The outcomes of the command.
+        package var outcomes: [Outcome]
     }
 
     package struct Decision: Hashable, Sendable {

@@ -44,11 +44,12 @@ extension Revocation.Effect {
     package var json: JSONValue {
         [
             "held": .int(Int64(held)), "gathered": .int(Int64(gathered)), "fan_outs": .int(Int64(fanOuts)),
-            "pushes": .int(Int64(pushes)), "inbox_items": .int(Int64(inboxItems)),
+            "pushes": .int(Int64(pushes)), "shown": .int(Int64(shown)), "inbox_items": .int(Int64(inboxItems)),
         ]
     }
 
     package var text: String {
-        "\(held) held, \(gathered) gathered, \(fanOuts) fan-outs, \(pushes) pushes, \(inboxItems) inbox items"
+        "\(held) held, \(gathered) gathered, \(fanOuts) fan-outs, \(pushes) pushes, \(shown) shown, "
+            + "\(inboxItems) inbox items"
     }
 }

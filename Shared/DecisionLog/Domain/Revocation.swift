@@ -1,7 +1,7 @@
 package import FoundationEssentials
 package import PushProtocol
 
-/// A stored request that takes notifications back before they are shown, and the numbers of revoked things.
+/// A stored request that takes notifications back, and the numbers of revoked things.
 package struct Revocation: Hashable, Sendable {
     package var id: UUID
     package var app: String
@@ -67,15 +67,20 @@ package struct Revocation: Hashable, Sendable {
         package var gathered = 0
         /// Fan-outs that were in progress.
         package var fanOuts = 0
-        /// Pushes whose revocation was published to the senders.
+        /// Pushes that no provider had accepted. Senders skip them.
         package var pushes = 0
+        /// Pushes that a provider had accepted. Clear commands remove their copies from phones.
+        package var shown = 0
         package var inboxItems = 0
 
-        package init(held: Int = 0, gathered: Int = 0, fanOuts: Int = 0, pushes: Int = 0, inboxItems: Int = 0) {
+        package init(
+            held: Int = 0, gathered: Int = 0, fanOuts: Int = 0, pushes: Int = 0, shown: Int = 0, inboxItems: Int = 0
+        ) {
             self.held = held
             self.gathered = gathered
             self.fanOuts = fanOuts
             self.pushes = pushes
+            self.shown = shown
             self.inboxItems = inboxItems
         }
     }

@@ -48,15 +48,17 @@ package struct RevocationLog: Sendable {
             guard let row = try await transaction.query(Self.counts(of: request)).first else { return nil }
             return Revocation.Effect(
                 held: try row.decode(at: 0), gathered: try row.decode(at: 1), fanOuts: try row.decode(at: 2),
-                pushes: try row.decode(at: 3), inboxItems: try row.decode(at: 4))
+                pushes: try row.decode(at: 3), shown: try row.decode(at: 4), inboxItems: try row.decode(at: 5))
         }
     }
 
-    /// Adds the latest revocations to explanations: those of the event, or of a notification on the page.
+    /// Adds the latest revocations to explanations: those of the event, or of a notification on the page. Adds the latest
+    /// clear commands of the page's notifications.
     package func adding(to explanations: [Explanation]) async throws(PostgresError) -> [Explanation] {
         var explanations = explanations
         for index in explanations.indices {
             explanations[index].revocations = try await revocations(of: explanations[index])
+            explanations[index].clears = try await clears(of: explanations[index])
         }
         return explanations
     }
@@ -77,6 +79,37 @@ package struct RevocationLog: Sendable {
                 """)) ORDER BY requested_at DESC, revocation.id LIMIT \(Self.maximumRevocations)
             """
         ).map { row throws(PostgresError) in try Revocation(row) }
+    }
+
+    private func clears(of explanation: Explanation) async throws(PostgresError) -> [Explanation.Clear] {
+        let rows = try await database.query(
+            """
+            SELECT copy.notification, copy.user_id, copy.noted_at, copy.command, copy.sent_at,
+                outcome.at, outcome.origin, outcome.device, outcome.disposition, outcome.reason
+            FROM (
+                SELECT * FROM rules.shown_copy
+                WHERE notification = ANY(\(explanation.traces.map(\.notification))) AND is_accepted
+                ORDER BY noted_at DESC, notification LIMIT \(Self.maximumRevocations)
+            ) AS copy
+            LEFT JOIN rules.outcome ON outcome.notification = copy.command AND copy.sent_at IS NOT NULL
+            ORDER BY copy.noted_at DESC, copy.notification, outcome.at, outcome.device
+            """)
+        var clears: [Explanation.Clear] = []
+        for row in rows {
+            let notification: UUID = try row.decode(at: 0)
+            if clears.last?.notification != notification {
+                clears.append(
+                    Explanation.Clear(
+                        notification: notification, user: try row.decode(at: 1), notedAt: try row.decode(at: 2),
+                        command: try row.decode(at: 3), sentAt: try row.decode(at: 4), outcomes: []))
+            }
+            guard let at = try row.decode(Date?.self, at: 5) else { continue }
+            clears[clears.count - 1].outcomes.append(
+                Explanation.Outcome(
+                    at: at, origin: try row.decode(at: 6), device: try row.decode(at: 7),
+                    disposition: try row.decode(at: 8), reason: try row.decode(at: 9)))
+        }
+        return clears
     }
 
     /// Returns the result of a request that cannot be stored; `nil` for any other.
@@ -135,13 +168,15 @@ package struct RevocationLog: Sendable {
         let (app, user) = (request.app.rawValue, request.user?.rawValue)
         let chosen = RevocationSelection.notifications(of: target, app: app, user: user)
         let fanOuts: SQL = user == nil ? RevocationSelection.fanOuts(of: target, app: app) : "false"
+        let ids: SQL = "SELECT notification FROM chosen"
         let inbox: SQL = request.inbox == .keep ? "WHERE false" : ""
         return """
             WITH chosen AS MATERIALIZED (\(chosen))
             SELECT (SELECT count(*) FROM rules.held JOIN chosen USING (notification) WHERE leaving IS NULL),
                 (SELECT count(*) FROM rules.digest_item JOIN chosen USING (notification)),
                 (SELECT count(*) FROM rules.crowd WHERE due_at IS NOT NULL AND \(fanOuts)),
-                (SELECT count(*) FROM (\(RevocationSelection.pushes(among: "SELECT notification FROM chosen"))) AS sent),
+                (SELECT count(*) FROM (\(RevocationSelection.pushes(among: ids))) AS sent WHERE NOT is_accepted),
+                (SELECT count(*) FROM (\(RevocationSelection.shown(among: ids))) AS shown),
                 (SELECT count(*) FROM rules.inbox JOIN chosen USING (notification) \(inbox))
             """
     }
@@ -174,7 +209,7 @@ extension Revocation {
         revocation.id, revocation.app, revocation.event_id, revocation.notification, revocation.item,
         revocation.until_at, revocation.user_id, revocation.inbox, revocation.source, revocation.requested_by,
         revocation.reason, revocation.requested_at, revocation.ended_at, revocation.held, revocation.gathered,
-        revocation.fan_outs, revocation.pushes, revocation.inbox_items
+        revocation.fan_outs, revocation.pushes, revocation.inbox_items, revocation.shown
         """
 
     /// Decodes a row that begins with ``columns``, without campaigns.
@@ -193,13 +228,13 @@ extension Revocation {
             reason: try row.decode(at: 10), requestedAt: try row.decode(at: 11), endedAt: try row.decode(at: 12),
             effect: Effect(
                 held: try row.decode(at: 13), gathered: try row.decode(at: 14), fanOuts: try row.decode(at: 15),
-                pushes: try row.decode(at: 16), inboxItems: try row.decode(at: 17)))
+                pushes: try row.decode(at: 16), shown: try row.decode(at: 18), inboxItems: try row.decode(at: 17)))
     }
 
     /// Decodes a row of ``columns`` and the campaigns.
     fileprivate init(_ row: PostgresRow) throws(PostgresError) {
         try self.init(row: row)
-        campaigns = try row.decode(at: 18)
+        campaigns = try row.decode(at: 19)
     }
 }
 

@@ -53,12 +53,13 @@ package enum RevocationSelection {
         }
     }
 
-    /// Returns a query for the pushes among notifications that a sender may still have.
+    /// Returns a query for the pushes among notifications that a sender may still have, and whether a provider has
+    /// accepted each for some device.
     ///
     /// - Parameter chosen: a query for notification ids.
     package static func pushes(among chosen: SQL) -> SQL {
         """
-        SELECT chosen.notification FROM (\(chosen)) AS chosen
+        SELECT chosen.notification, \(isAccepted("chosen.notification")) AS is_accepted FROM (\(chosen)) AS chosen
             CROSS JOIN LATERAL (
                 SELECT answer, reason, decided_at FROM rules.decision
                 WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
@@ -67,6 +68,31 @@ package enum RevocationSelection {
             AND last.decided_at > clock_timestamp() - \(reach)
             AND (last.decided_at > clock_timestamp() - \(recent)
                 OR NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = chosen.notification))
+        """
+    }
+
+    /// Returns a query for the pushes among notifications whose copies phones may show.
+    ///
+    /// - Parameter chosen: a query for notification ids.
+    package static func shown(among chosen: SQL) -> SQL {
+        """
+        SELECT chosen.notification FROM (\(chosen)) AS chosen
+            CROSS JOIN LATERAL (
+                SELECT answer, reason, decided_at FROM rules.decision
+                WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
+            ) AS last
+        WHERE last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless')
+            AND last.decided_at > clock_timestamp() - \(reach)
+            AND \(isAccepted("chosen.notification"))
+            AND NOT EXISTS (
+                SELECT FROM rules.shown_copy WHERE shown_copy.notification = chosen.notification AND is_accepted)
+        """
+    }
+
+    private static func isAccepted(_ notification: SQL) -> SQL {
+        """
+        EXISTS (SELECT FROM rules.outcome
+            WHERE outcome.notification = \(notification) AND disposition IN ('accepted', 'unknown'))
         """
     }
 

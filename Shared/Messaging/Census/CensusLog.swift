@@ -65,10 +65,12 @@ struct StageCensus: Sendable {
     let log: CensusLog
     let collect: @Sendable (any ErasedDelivery, Bool, inout [UUID]) -> Void
 
-    /// Notes a batch whose results are confirmed.
-    func done(_ messages: some Sequence<any ErasedDelivery>) {
+    /// Notes the messages of a batch that are done, if `condition` holds for their results.
+    func done(_ messages: [any ErasedDelivery], _ verdicts: [Verdict], where condition: ([Outbound]) -> Bool) {
         var notifications: [UUID] = []
-        for message in messages { collect(message, true, &notifications) }
+        for index in messages.indices where condition(verdicts[index].outbound) {
+            collect(messages[index], true, &notifications)
+        }
         log.settled(notifications)
     }
 

@@ -42,7 +42,7 @@ struct MessageAcknowledger: Sendable {
         publishBatch.writeTraces()
         guard let queue = messages.first?.inbound.queue else { return true }
         // Noted before the acknowledgement, so that a report never misses a message that is no longer in the queue.
-        census?.done(zip(messages, verdicts).lazy.filter(\.1.outbound.isEmpty).map(\.0))
+        census?.done(messages, verdicts) { $0.isEmpty }
         acknowledge(idle, of: queue)
         logDone(messages, verdicts) { $0.isEmpty }
         guard !waiting.isEmpty else { return true }
@@ -50,7 +50,7 @@ struct MessageAcknowledger: Sendable {
             let answers = try await bus.publish(publishBatch.messages)
             report(answers, to: publishBatch.messages)
             if answers.allSatisfy({ $0 == .confirmed }) {
-                census?.done(zip(messages, verdicts).lazy.filter { !$1.outbound.isEmpty }.map(\.0))
+                census?.done(messages, verdicts) { !$0.isEmpty }
                 acknowledge(waiting, of: queue)
                 logDone(messages, verdicts) { !$0.isEmpty }
                 return true

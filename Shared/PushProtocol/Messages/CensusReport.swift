@@ -60,7 +60,7 @@ package struct CensusKeys: Hashable, Sendable {
     }
 
     package mutating func append(_ notification: UUID) {
-        withUnsafeBytes(of: notification.uuid) { bytes.append(contentsOf: $0.prefix(8)) }
+        withUnsafeBytes(of: notification.uuid) { bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[..<8])) }
     }
 
     package mutating func append(_ notification: UUID, at time: Timestamp) {
@@ -90,7 +90,11 @@ package struct CensusKeys: Hashable, Sendable {
 
     /// Removes and returns the first keys, at most `count` entries of `size` bytes.
     package mutating func removeFirst(_ count: Int, size: Int) -> CensusKeys {
-        let taken = min(bytes.count, count * size)
+        let taken = count * size
+        guard taken < bytes.count else {
+            defer { bytes = [] }
+            return self
+        }
         defer { bytes.removeFirst(taken) }
         return CensusKeys(bytes: Array(bytes.prefix(taken)))
     }

@@ -85,6 +85,8 @@ package enum MetricHelp {
         "heliograph_route_open": "1 while the route sends, 0 while it is paused.",
         "heliograph_rows_dead_lettered_total": "Rows and cursors that a worker set aside.",
         "heliograph_rules_badges_corrected_total": "Users whose badge was corrected.",
+        "heliograph_rules_clear_commands_total": "Background pushes that remove revoked notifications from phones.",
+        "heliograph_rules_copies_cleared_total": "Revoked notifications that clear commands removed from phones.",
         "heliograph_rules_decisions_total": "Users by the answer of their first decision.",
         "heliograph_rules_deleted_rows_total": "Expired rows that were deleted.",
         "heliograph_rules_digests_closed_total": "Digest buckets that were due.",

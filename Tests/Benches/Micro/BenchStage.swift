@@ -13,6 +13,8 @@ struct BenchStage {
     let pushes: Int
     let targets: Int
     let provider: Provider
+    /// Whether the stage notes each notification for the census, and reports them at the end.
+    var isCounted = false
 
     /// Returns when every push is acknowledged. Valgrind does not support an asynchronous `main`.
     func run() {
@@ -41,12 +43,18 @@ struct BenchStage {
         let queue = WorkQueue.senderPushes(provider, .interactive, BenchPush.app)
         let bus = BenchBus(
             queue: queue.name, pushes: pushes, template: PushTemplate(targets: targets, provider: provider))
+        let census = isCounted ? CensusLog() : nil
         let stage = Stage(
-            service: "sender", queues: [queue], policy: handler.policy, bus: bus, handler: handler, logger: logger)
+            service: "sender", queues: [queue], policy: handler.policy, bus: bus, handler: handler, census: census,
+            logger: logger)
         let running = Task { try? await stage.run() }
         await bus.whenSettled()
         running.cancel()
         await running.value
+        if let census {
+            let reporter = CensusReporter(service: "sender", log: census, bus: bus, oldest: { nil }, logger: logger)
+            await reporter.report()
+        }
     }
 }
 

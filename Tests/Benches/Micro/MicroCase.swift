@@ -19,6 +19,7 @@ enum MicroCase: String, CaseIterable {
     case stage
     case stageOf100 = "stage-of-100"
     case stageFCM = "stage-fcm"
+    case stageCounted = "stage-with-census"
     case sealToken = "seal-token"
     case openToken = "open-token"
 
@@ -36,6 +37,7 @@ enum MicroCase: String, CaseIterable {
         case .stage: BenchStage(pushes: times, targets: 1, provider: .apns).run()
         case .stageOf100: BenchStage(pushes: times, targets: 100, provider: .apns).run()
         case .stageFCM: BenchStage(pushes: times, targets: 1, provider: .fcm).run()
+        case .stageCounted: BenchStage(pushes: times, targets: 1, provider: .apns, isCounted: true).run()
         case .sealToken:
             repeated(times, BenchToken()) { keep($0.cipher.seal($0.token, device: $0.device, app: $0.app)) }
         case .openToken:

@@ -47,6 +47,47 @@ import Testing
         #expect(notes?[1]["group"] == "news" && notes?[1]["color"] == "#123456" && notes?[1]["replaced"] == 1)
     }
 
+    @Test func `a clear command removes earlier notifications with its collapse ids, and is not shown`() async throws {
+        let simulator = Fixture.simulator()
+        func push(_ text: String, _ collapse: String) {
+            _ = simulator.push {
+                $0.payload(#"{"aps":{"alert":"\#(text)","badge":2}}"#)
+                $0["apns-collapse-id"] = collapse
+            }
+        }
+        for (text, collapse) in [("one", "a"), ("two", "a"), ("three", "b"), ("four", "c")] { push(text, collapse) }
+        _ = simulator.push {
+            $0.type(
+                "background", topic: Fixture.bundle,
+                #"{"aps":{"content-available":1},"data":{"heliograph_clear":["a","b","unknown"]}}"#)
+            $0["apns-priority"] = "5"
+        }
+        // A later notification with a cleared id is shown.
+        push("five", "b")
+        let phone = try #require(try Self.phones(simulator).first)
+        #expect(Self.bodies(phone) == ["five", "four"])
+        #expect(phone["cleared"] == 2 && phone["badge"] == 2)
+        for (token, text) in [("p", "[\"t\"]"), ("q", "[\"other\"]")] {
+            let android: JSONValue = ["notification": ["tag": "t"]]
+            _ = simulator.send(["token": .string(token), "notification": ["body": "x"], "android": android])
+            _ = simulator.send(["token": .string(token), "data": ["heliograph_clear": .string(text)]])
+        }
+        try await ControlRoutesTests.withControl(simulator) { client async throws in
+            for (path, shown, cleared) in [
+                ("apns&token=\(Fixture.token.uppercased())", ["five", "four"], 2), ("fcm&token=p", [], 1),
+                ("fcm&token=q", ["x"], 0),
+                ("fcm&token=none", [], 0),
+            ] as [(String, [String], Int64)] {
+                let phone = try await ControlRoutesTests.ask(client, .get, "/shown?provider=\(path)").json
+                #expect(phone?["shown"]?.array?.map { $0["body"]?.string } == shown, "\(path)")
+                #expect(phone?["cleared"]?.int == cleared, "\(path)")
+            }
+            for query in ["", "?provider=apns", "?token=p", "?provider=oauth&token=p", "?provider=smoke&token=p"] {
+                #expect(try await ControlRoutesTests.ask(client, .get, "/shown\(query)").status == .badRequest)
+            }
+        }
+    }
+
     @Test func `an FCM message with only an apns block is shown as an iPhone`() throws {
         let simulator = Fixture.simulator()
         let apns: JSONValue = [

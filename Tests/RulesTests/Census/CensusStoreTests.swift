@@ -145,6 +145,22 @@ import TestSupport
         }
     }
 
+    /// Feedback gets the outcome too, so the census looks at this notification further.
+    @Test func `a lost push that arrives late and is refused for its token is no longer missing`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let fixture = try CensusFixture(pool)
+            try await fixture.pass(30)
+            _ = try await fixture.rules.handleEvent("e1", users: "[1]")
+            try await fixture.pass(57)
+            #expect(try await fixture.states() == ["missing-registry 1"])
+            try await fixture.answer("1", .unregistered(since: nil, reason: "Unregistered"))
+            try await fixture.report("feedback", [try await fixture.notification("1")])
+            try await fixture.pass(9)
+            #expect(try await fixture.census().gaps.isEmpty)
+            #expect(try await fixture.states() == ["failed 1"])
+        }
+    }
+
     @Test func `evidence that did not reach feedback is missing there`() async throws {
         try await RulesDatabase.withPool { pool in
             let fixture = try CensusFixture(pool)

@@ -20,12 +20,13 @@ import TestSupport
     /// A worker that can mark rows as dead, with one due row of each app.
     enum Poller: String, CaseIterable, Sendable {
         case scheduledSendWorker, fanOutWorker, badgeCorrector, pushRevoker, notificationRevoker, deliveryReportWorker
+        case shownCopyClearer
 
         var policy: String {
             switch self {
             case .scheduledSendWorker: "{ schedule: { at: at } }"
             case .deliveryReportWorker: "{ type: news, report: true }"
-            case .fanOutWorker, .badgeCorrector, .pushRevoker, .notificationRevoker: "{ type: news }"
+            case .fanOutWorker, .badgeCorrector, .pushRevoker, .notificationRevoker, .shownCopyClearer: "{ type: news }"
             }
         }
 
@@ -36,6 +37,7 @@ import TestSupport
             case .badgeCorrector: .badge
             case .pushRevoker: .preferenceChange
             case .notificationRevoker: .revocation
+            case .shownCopyClearer: .clearCommand
             case .deliveryReportWorker: .report
             }
         }
@@ -48,7 +50,7 @@ import TestSupport
             switch self {
             case .scheduledSendWorker, .badgeCorrector, .pushRevoker: (true, "true")
             case .fanOutWorker: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
-            case .deliveryReportWorker, .notificationRevoker: (false, "NEW.due_at IS NULL")
+            case .deliveryReportWorker, .notificationRevoker, .shownCopyClearer: (false, "NEW.due_at IS NULL")
             }
         }
 
@@ -67,6 +69,7 @@ import TestSupport
                         "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(fixture.clock.now.date))"
                     )
                 }
+            case .shownCopyClearer: for app in ["bad", "good"] { try await fixture.addShownCopy(app) }
             case .notificationRevoker:
                 try await fixture.handleEvent()
                 try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
@@ -95,6 +98,7 @@ import TestSupport
             case .badgeCorrector: try await fixture.corrector.correctDue()
             case .deliveryReportWorker: try await fixture.deliveryReportWorker.report()
             case .notificationRevoker: try await fixture.notificationRevoker.revokeDue()
+            case .shownCopyClearer: try await fixture.shownCopyClearer.clearDue()
             case .pushRevoker:
                 try await eventually("the good row is done", within: .seconds(30)) {
                     try await fixture.revoker.revokeDue()
@@ -121,7 +125,7 @@ import TestSupport
                     })
             // No queue is bound for reports here.
             case .deliveryReportWorker: [WorkFailureTests.good]
-            case .scheduledSendWorker, .fanOutWorker, .badgeCorrector: try fixture.published()
+            case .scheduledSendWorker, .fanOutWorker, .badgeCorrector, .shownCopyClearer: try fixture.published()
             }
         }
     }
@@ -217,6 +221,7 @@ import TestSupport
                 case .badgeCorrector: try await fixture.corrector.correctDue()
                 case .pushRevoker: try await fixture.revoker.revokeDue()
                 case .notificationRevoker: try await fixture.notificationRevoker.revokeDue()
+                case .shownCopyClearer: try await fixture.shownCopyClearer.clearDue()
                 case .deliveryReportWorker, .fanOutWorker: try await fixture.deliveryReportWorker.report()
                 }
             }

@@ -145,6 +145,7 @@ import TestSupport
         case .badgeCorrector: try await correct()
         case .pushRevoker: try await revoke()
         case .notificationRevoker: try await takeBack()
+        case .shownCopyClearer: try await clearShownCopies()
         case .deliveryReportWorker: try await report()
         case .statsRollup: try await tally()
         case .sweeper: try await sweep()
@@ -248,7 +249,7 @@ import TestSupport
                 Issue.record("the good listener gets no item")
                 return
             }
-            #expect(items.map(\.item.rendered.app) == [Self.good])
+            #expect(items.compactMap(\.app) == [Self.good])
             inboxFeed.sendHeartbeats(after: .zero)
             guard case .nothing = await silent else {
                 Issue.record("the listener of the bad row still waits")

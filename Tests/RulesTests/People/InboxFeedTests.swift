@@ -39,7 +39,14 @@ import TestSupport
         case .news(let items, let place):
             var listener = listener
             listener.after = place
-            return (items.map { $0.item.rendered.content.thread ?? "" }, listener)
+            return (
+                items.map { entry in
+                    switch entry.change {
+                    case .new(let item): item.rendered.content.thread ?? ""
+                    case .removed: "removed"
+                    }
+                }, listener
+            )
         case .nothing, .end: return nil
         }
     }
@@ -62,6 +69,26 @@ import TestSupport
             #expect(rest == nil)
             let other = try await Self.pollLater(http, others)
             #expect(other.threads == ["4"])
+        }
+    }
+
+    @Test func `a removed item is reported once, in order with new items`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let start = try await Self.listener(http)
+            for room in 1...2 { _ = try await http.fixture.handleEvent("e\(room)", room: room) }
+            let first = try await Self.pollLater(http, start)
+            let ids = try await http.inbox()
+            #expect(first.threads == ["1", "2"] && ids.count == 2)
+            #expect(try await http.send(.delete, "/v1/inbox/\(ids[0])").status == 204)
+            _ = try await http.fixture.handleEvent("e3", room: 3)
+            // A repeat, and an unknown item, remove nothing.
+            #expect(try await http.send(.delete, "/v1/inbox/\(ids[0])").status == 204)
+            #expect(try await http.send(.delete, "/v1/inbox/\(UUID())").status == 204)
+            #expect(try await http.send(.delete, "/v1/inbox/\(ids[1])").status == 204)
+            let second = try await Self.pollLater(http, first.listener)
+            #expect(second.threads == ["removed", "3", "removed"])
+            let rest = try await Self.poll(http.inboxFeed, second.listener)
+            #expect(rest == nil)
         }
     }
 

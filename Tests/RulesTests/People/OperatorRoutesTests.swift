@@ -59,6 +59,7 @@ import TestSupport
             let event: JSONValue = [
                 "app": "test", "source": "/up", "id": "e 1/ä", "type": "thing.happened", "arrived_at": now,
                 "rule_set": answer["events"]!.array![0]["rule_set"]!, "next": nil, "crowds": [], "revocations": [],
+                "clears": [],
                 "stories": [first, second],
             ]
             let reasons: JSONValue = [

@@ -119,21 +119,25 @@ import TestSupport
         }
     }
 
-    @Test func `a decision that read the former settings and commits later is revoked too`() async throws {
+    @Test func `decided pushes are revoked at once, and one whose decision commits later is too`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
-            try await publish(http, ["late"])
-            let rows: Int = try await http.pool.query("SELECT count(*) FROM rules.decision").single()
-            #expect(rows == 2)
+            try await publish(http, ["decided", "late"])
+            let late = try await notifications(http, ["late"])
+            try await http.pool.execute(
+                "UPDATE rules.decision SET answer = 'hold' WHERE notification = ANY(\(Array(late)))")
+            let revoker = revoker(http)
             try await http.pool.transaction { transaction in
                 // Stands for a decision: it has a transaction id of before the change, and ends after it.
-                try await transaction.execute("UPDATE rules.decision SET decided_at = decided_at")
+                try await transaction.execute(
+                    "UPDATE rules.decision SET answer = 'push' WHERE notification = ANY(\(Array(late)))")
                 try await change(http, ["enabled": false])
-                try await revoker(http).revokeDue()
-                #expect(try revoked() == [])
+                try await revoker.revokeDue()
+                #expect(try await revoked() == notifications(http, ["decided"]))
                 #expect(try await RulesDatabase.count("rules.preference_change", http.pool) == 1)
             }
-            try await revokeAll(http)
-            #expect(try await revoked() == notifications(http, ["late"]))
+            try await revokeAll(http, by: revoker)
+            #expect(try await revoked() == notifications(http, ["decided", "late"]))
+            #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 2, "each push is revoked once")
         }
     }
 

@@ -68,7 +68,9 @@ import TestSupport
             let second = try await http.send(.post, Self.path, body, user: key)
             #expect(second.status == 200 && second.body["id"] == first.body["id"])
             #expect(second.body["ended_at"] != .null)
-            let effect: JSONValue = ["held": 0, "gathered": 0, "fan_outs": 0, "pushes": 2, "inbox_items": 2]
+            let effect: JSONValue = [
+                "held": 0, "gathered": 0, "fan_outs": 0, "pushes": 2, "shown": 0, "inbox_items": 2,
+            ]
             #expect(second.body["revoked"] == effect)
             try await revoker(http).revokeDue()
             #expect(try revoked().count == 2)

@@ -39,6 +39,7 @@ private class JVMHttp : HeliographHttp() {
 private val listener = object : InboxListener {
     override fun connected(isComplete: Boolean) = say("connected")
     override fun item(item: InboxItem) = say("item ${item.id} ${item.title}")
+    override fun removed(id: String) = say("removed $id")
     override fun failed(error: HeliographRefused) = say("error ${error.message}")
 }
 
@@ -58,6 +59,7 @@ private fun answer(client: Heliograph, command: String, argument: String): Strin
     "test" -> client.sendTestPush(30).let { push ->
         "test ${push.reason ?: ""} ${push.devices.map { it.result }.sorted().joinToString(" ")}"
     }
+    "cleared" -> "cleared " + Heliograph.clearedNotifications(mapOf("heliograph_clear" to argument)).joinToString(" ")
     "listen" -> { client.listen(listener); null }
     else -> "error unknown command"
 }

@@ -32,8 +32,13 @@ import org.json.JSONObject
  *             runCatching { app.heliograph.setToken(DeviceToken.fcm(token)) }
  *         }
  *
- *         // Only while the app is in the foreground; otherwise the system shows the notification.
+ *         // Of notifications, only while the app is in the foreground; otherwise the system shows them.
  *         override fun onMessageReceived(message: RemoteMessage) {
+ *             val cleared = Heliograph.clearedNotifications(message.data)
+ *             val manager = getSystemService(NotificationManager::class.java)
+ *             // FCM shows notifications with the number 0.
+ *             for (tag in cleared) manager.cancel(tag, 0)
+ *             if (cleared.isNotEmpty()) return
  *             // The notification's id, unless the rule sets a collapse key.
  *             val id = message.notification?.tag
  *             app.showBanner(id, message.notification?.title, message.notification?.body)
@@ -155,6 +160,18 @@ class Heliograph(
             }
         }
         @Suppress("UNREACHABLE_CODE") hasSent
+    }
+
+    companion object {
+        /**
+         * The tags of the shown notifications that a data message removes; empty for any other message. They were taken
+         * back, or read on another device. A tag is the notification's id, or the collapse key of its rule.
+         */
+        fun clearedNotifications(data: Map<String, String>): List<String> {
+            val text = data["heliograph_clear"] ?: return emptyList()
+            val tags = runCatching { JSONArray(text) }.getOrNull() ?: return emptyList()
+            return (0 until tags.length()).mapNotNull { tags.opt(it) as? String }
+        }
     }
 
     // Receipts
@@ -379,6 +396,7 @@ class Heliograph(
                     }
                     if (line != "") continue
                     if (name == "item") listener.item(InboxItem(JSONObject(data.toString())))
+                    if (name == "removed") listener.removed(JSONObject(data.toString()).getString("id"))
                     lastId = id
                     name = ""
                     data.setLength(0)
@@ -495,6 +513,9 @@ interface InboxListener {
 
     /** A new item, for a banner and for the list. */
     fun item(item: InboxItem)
+
+    /** An item was taken back or deleted: remove it from the list. */
+    fun removed(id: String) {}
 
     /** The server refused the user. The stream has ended. */
     fun failed(error: HeliographRefused)

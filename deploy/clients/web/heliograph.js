@@ -144,13 +144,14 @@ export class Heliograph {
    *
    * @param {object} listener
    * @param {(item: object) => void} listener.item a new item, for a banner and for the list
+   * @param {(id: string) => void} [listener.removed] an item was taken back or deleted: remove it from the list
    * @param {(isComplete: boolean) => void} [listener.connected] if it is not complete, items may have been missed: read
    *   the inbox again
    * @param {(error: HeliographError) => void} [listener.failed] the server refused the user
    */
-  listen({ item, connected = () => {}, failed = () => {} }) {
+  listen({ item, removed = () => {}, connected = () => {}, failed = () => {} }) {
     const abort = new AbortController();
-    this.#follow({ item, connected }, abort.signal).catch((error) => {
+    this.#follow({ item, removed, connected }, abort.signal).catch((error) => {
       if (!abort.signal.aborted) failed(error);
     });
     return () => abort.abort();
@@ -174,7 +175,10 @@ export class Heliograph {
         for await (const text of chunks(response, signal)) {
           failures = 0;
           lastContact = Date.now();
-          for (const event of stream.append(text)) if (event.name === "item") listener.item(JSON.parse(event.data));
+          for (const event of stream.append(text)) {
+            if (event.name === "item") listener.item(JSON.parse(event.data));
+            else if (event.name === "removed") listener.removed(JSON.parse(event.data).id);
+          }
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -225,6 +229,38 @@ export class Heliograph {
       if (response.status !== 401 || isRefused) return response;
       await response.body?.cancel();
     }
+  }
+}
+
+/**
+ * Closes the shown notifications that a clear command names: they were taken back, or read on another device. Call it in
+ * the service worker for each push. Notifications are found by their tag, so show them with the rule's collapse key or
+ * the notification's id as `tag`.
+ *
+ *     self.addEventListener("push", (event) => {
+ *       const { data } = event.data.json();
+ *       event.waitUntil(clearShown(self.registration, data).then((isCommand) => isCommand || show(data)));
+ *     });
+ *
+ * @param {ServiceWorkerRegistration} registration
+ * @param {Record<string, string>} [data] the data of the push
+ * @returns {Promise<boolean>} whether the push was a clear command
+ */
+export async function clearShown(registration, data) {
+  const tags = clearedNotifications(data);
+  if (tags.length === 0) return false;
+  const shown = await registration.getNotifications();
+  for (const notification of shown) if (tags.includes(notification.tag)) notification.close();
+  return true;
+}
+
+/** The tags that a clear command names; none for any other push. */
+export function clearedNotifications(data) {
+  try {
+    const tags = JSON.parse(data?.heliograph_clear ?? "[]");
+    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  } catch {
+    return [];
   }
 }
 

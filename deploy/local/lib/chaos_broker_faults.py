@@ -3,11 +3,9 @@
 import signal
 import time
 
-from chaos_fault import NOT_CONNECTED, Fault
+from chaos_fault import CONNECTION_LOST, NOT_CONNECTED, Fault
 from chaos_service_faults import unacknowledged_pushes
 from chaos_signals import SERVICES
-
-CONNECTION_LOST = "any log: Broker connection failed; reconnecting|Cannot connect to the broker"
 
 
 class Killed(Fault):

@@ -2,8 +2,7 @@
 
 import signal
 
-from chaos_broker_faults import CONNECTION_LOST
-from chaos_fault import Fault
+from chaos_fault import CONNECTION_LOST, Fault
 
 QUEUE = "rules.events.app.family-portal"
 

@@ -5,7 +5,7 @@ import time
 import chaos_broker_faults
 import chaos_database_faults
 import chaos_network_faults
-from chaos_fault import Fault
+from chaos_fault import CONNECTION_LOST, Fault
 
 
 class Compound(Fault):
@@ -15,7 +15,7 @@ class Compound(Fault):
     numbers = (68,)
     hold = 10
     recovery = 300
-    signals = (chaos_broker_faults.CONNECTION_LOST, chaos_database_faults.UNREACHABLE)
+    signals = (CONNECTION_LOST, chaos_database_faults.UNREACHABLE)
 
     def __init__(self):
         self.parts = [

@@ -4,6 +4,8 @@ import random
 
 # A readiness condition holds for 30 s after its connection was lost.
 NOT_CONNECTED = "any not-ready broker-out: not connected"
+# The log line of a connection that cannot be made at once.
+CONNECTION_LOST = "any log: Broker connection failed; reconnecting|Cannot connect to the broker"
 
 
 class Fault:
@@ -26,6 +28,8 @@ class Fault:
     hold: float = 10
     # Seconds after the end, until every service is ready, every queue is empty and every route is open.
     recovery: float = 90
+    # Seconds after the end in which messages may wait for a late retry, while other faults follow.
+    lasting: float = 0
     # The maximum of extra pushes of one occurrence: pushes that a phone receives twice. In pushes with one target;
     # a push with more targets counts once for each.
     extra_pushes: int = 0
@@ -47,8 +51,11 @@ class Fault:
         return self.needs
 
     def signals_of(self, stack) -> tuple[str, ...]:
-        """The signals on this stack. With several broker nodes, services are connected to another one at once."""
-        return tuple(one for one in self.signals if one != NOT_CONNECTED or len(stack.broker_nodes) == 1)
+        """The signals on this stack. With several broker nodes, services are connected to another one at once, or were
+        not connected to the one with the fault.
+        """
+        expected = len(stack.broker_nodes) == 1 or self.nodes > 1
+        return tuple(one for one in self.signals if expected or one not in (NOT_CONNECTED, CONNECTION_LOST))
 
     def begin(self, stack, random: random.Random) -> dict:
         """Starts the fault. Returns its choices for the history."""

@@ -17,10 +17,10 @@ class ProviderFault(Fault):
 
     def __init__(
         self, name: str, *numbers: int, outcomes=(), disturbances=(), handshakes=(), revokes_access_tokens=False,
-        signals=(), answers_lost=0, gate=False, hold=15, recovery=90
+        signals=(), answers_lost=0, gate=False, hold=15, recovery=90, lasting=0
     ):
         self.name, self.numbers, self.signals, self.gate = name, numbers, tuple(signals), gate
-        self.hold, self.recovery = hold, recovery
+        self.hold, self.recovery, self.lasting = hold, recovery, lasting
         self.outcomes, self.disturbances, self.handshakes = outcomes, disturbances, handshakes
         self.revokes_access_tokens = revokes_access_tokens
         # How often the answer to one push can be lost although the provider accepted it.
@@ -66,7 +66,7 @@ FAULTS: list[Fault] = [
     # Apple asks for a quarter of an hour before the next attempt.
     ProviderFault(
         "apns-unavailable", 44, outcomes=[{"provider": "apns", "status": 503, "reason": "ServiceUnavailable"}],
-        signals=[PAUSED], hold=30, recovery=1100),
+        signals=[PAUSED], hold=30, recovery=150, lasting=960),
     ProviderFault("providers-silent", 45, outcomes=both(silence=True), signals=[RETRIED], hold=40, recovery=150),
     ProviderFault(
         "providers-slow", 21, 45, outcomes=both(status=200, share=1, delay_ms={"uniform": [2000, 8000]}), hold=20),

@@ -63,11 +63,13 @@ class ChaosRun:
         self._conclude()
 
     def _sequence(self, begun: float):
-        """The faults in random order: each once, or again and again until the time is over."""
+        """The faults in random order: each once, or again and again until the time is over. Those whose messages are
+        retried late come first.
+        """
         while self.faults:
             order = list(self.faults)
             self.random.shuffle(order)
-            order.sort(key=lambda fault: fault.final)
+            order.sort(key=lambda fault: (fault.final, not fault.lasting))
             for fault in order:
                 if self.minutes is not None and time.monotonic() > begun + self.minutes * 60:
                     return
@@ -115,6 +117,7 @@ class ChaosRun:
         except Exception:
             span.problem = traceback.format_exc(limit=4)
         span.ended = time.time()
+        self.stack.retries_until = max(self.stack.retries_until, time.monotonic() + fault.lasting)
         span.extra_pushes, span.dead_letters = fault.extra_pushes, fault.dead_letters
         self._await_ready(span)
         time.sleep(AFTER)
@@ -158,7 +161,8 @@ class ChaosRun:
                     self.phones.register(phone, phone.users[0])
 
     def _conclude(self) -> None:
-        self.run.undrained = await_end(self.stack, PATIENCE)
+        late = self.stack.retries_until - time.monotonic()
+        self.run.undrained = await_end(self.stack, PATIENCE + max(0, late))
         try:
             self.stack.await_recovered(60)
         except AssertionError as failure:

@@ -15,6 +15,8 @@ PENDING = {
     "fan-outs": "SELECT count(*) FROM rules.crowd WHERE due_at IS NOT NULL AND dead_at IS NULL",
     "preference changes": "SELECT count(*) FROM rules.preference_change WHERE dead_at IS NULL",
     "revocations": "SELECT count(*) FROM rules.revocation WHERE due_at IS NOT NULL AND dead_at IS NULL",
+    "clear commands":
+        "SELECT count(*) FROM rules.clear_command WHERE due_at < now() + interval '1 minute' AND dead_at IS NULL",
     "erasures": "SELECT count(*) FROM rules.erasure WHERE done_at IS NULL",
     "device events": "SELECT count(*) FROM registry.outbox",
     "campaigns": "SELECT count(*) FROM registry.campaign WHERE finished_at IS NULL",
@@ -78,7 +80,9 @@ def take_dead_letters(stack, run: Run) -> None:
     for row in stack.queues("name", "messages"):
         if row["name"].endswith(".dead") and row["messages"]:
             for properties, body in stack.take(row["name"]):
-                reason = (properties.headers or {}).get("heliograph-reason", "")
+                headers = properties.headers or {}
+                # The broker's own reason is for a message that was returned too often.
+                reason = headers.get("heliograph-reason") or headers.get("x-first-death-reason", "")
                 run.dead.append(DeadLetter(row["name"], str(reason), body.decode(errors="replace")))
 
 

@@ -7,7 +7,7 @@
 CONTAINERS=${LOCAL_CACHE:-${HOME:-/root}/.cache/heliograph}/containers
 # The files of the stand-ins for base images.
 STAND_INS=$ROOT/deploy/local/containers
-CONTAINER_PACKAGES=(buildah podman runc netavark aardvark-dns iptables debootstrap jq)
+CONTAINER_PACKAGES=(buildah podman runc netavark aardvark-dns catatonit iptables debootstrap jq)
 DEBIAN_MIRROR=http://deb.debian.org/debian
 IMAGE_VERSION=dev
 # The last complete run that passed. `.ci/run` prints it.

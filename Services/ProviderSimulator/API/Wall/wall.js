@@ -243,7 +243,9 @@ function drawPhone(key, phone) {
   part(".token code").title = phone.token;
   put(part(".environment"), phone.environment === "development" ? "sandbox" : null);
   part(".counts").textContent =
-    `${number.format(phone.delivered)} delivered` + (phone.refused > 0 ? ` · ${number.format(phone.refused)} not` : "");
+    `${number.format(phone.delivered)} delivered`
+    + (phone.cleared > 0 ? ` · ${number.format(phone.cleared)} taken back` : "")
+    + (phone.refused > 0 ? ` · ${number.format(phone.refused)} not` : "");
   part(".counts").classList.toggle("trouble", phone.refused > 0);
   for (const clock of element.querySelectorAll(".clock")) clock.textContent = clockText.format(Date.now());
   part(".date").textContent = dateText.format(Date.now());

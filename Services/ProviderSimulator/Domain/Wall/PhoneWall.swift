@@ -57,6 +57,9 @@ final class PhoneWall: Sendable {
         for watcher in watchers { watcher.yield() }
     }
 
+    /// The phone of a token; `nil` before its first push.
+    func phone(_ id: Phone.ID) -> WallPhone? { state.withLock { $0.phones[id] } }
+
     var count: Int { state.withLock { min($0.phones.count, Self.maximumPhones) } }
 
     /// The phones that changed after change number `last`.

@@ -40,6 +40,15 @@ struct ShownNotification: Hashable, Sendable {
     /// The custom data for the app.
     var data: JSONValue = .object([:])
 
+    /// The collapse ids of the notifications that the app removes when it gets this push: those of a clear command, the
+    /// data member `heliograph_clear`. FCM carries the array as JSON text.
+    var clearedIDs: [String] {
+        guard isSilent else { return [] }
+        let member = data["heliograph_clear"] ?? data["data"]?["heliograph_clear"]
+        let list = member?.array ?? member?.string.flatMap { try? ProviderJSON.value(of: Array($0.utf8)).array }
+        return (list ?? []).compactMap(\.string)
+    }
+
     /// `nil` when the body is not a push.
     init?(_ entry: LoggedRequest) {
         guard let payload = try? ProviderJSON.value(of: entry.request.body) else { return nil }

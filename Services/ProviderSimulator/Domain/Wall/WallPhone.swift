@@ -40,19 +40,39 @@ struct WallPhone: Sendable {
     }
 
     /// The notifications on the screen, newest first. A collapse id replaces an earlier notification; a silent push
-    /// replaces nothing. All updates of a Live Activity share one card.
-    var cards: [Card] {
+    /// replaces nothing. All updates of a Live Activity share one card. A clear command removes earlier notifications and
+    /// has no card.
+    var cards: [Card] { screen.cards }
+
+    /// The screen, the number of notifications that clear commands removed from it, and the newest badge. The badge of a
+    /// removed notification stays.
+    private var screen: (cards: [Card], cleared: Int, badge: Int64?) {
         struct Key: Hashable {
             let app: String?
             let text: String
         }
         var cards: [Card] = []
+        var cleared: Set<Key> = []
+        var removed: Set<Key> = []
+        var badge: Int64?
         var places: [Key: Int] = [:]
         for entry in deliveries.reversed() {
             guard let shown = ShownNotification(entry) else { continue }
+            badge = badge ?? shown.badge
+            let ids = shown.clearedIDs.map { Key(app: Self.app(of: entry), text: "collapse \($0)") }
+            guard ids.isEmpty else {
+                cleared.formUnion(ids)
+                // A later notification with the id did not replace those that the command removed.
+                for id in ids { places[id] = nil }
+                continue
+            }
             let text = shown.activity != nil ? "activity" : shown.collapseID.map { "collapse \($0)" }
             if let text, !shown.isSilent {
                 let key = Key(app: Self.app(of: entry), text: text)
+                guard !cleared.contains(key) else {
+                    removed.insert(key)
+                    continue
+                }
                 if let place = places[key] {
                     cards[place].replaced += 1
                     continue
@@ -61,7 +81,17 @@ struct WallPhone: Sendable {
             }
             cards.append(Card(sequence: entry.sequence, app: Self.app(of: entry), shown: shown))
         }
-        return cards
+        return (cards, removed.count, badge)
+    }
+
+    /// Writes the copies that the phone shows: visible notifications, newest first.
+    func writeShown(to writer: inout JSONWriter) {
+        let screen = screen
+        writer.member("provider", id.provider.rawValue)
+        writer.member("token", id.token)
+        writer.name("shown")
+        writer.array(screen.cards.filter(\.isVisible)) { $1.write(to: &$0) }
+        writer.member("cleared", screen.cleared)
     }
 
     /// The FCM project, or the bundle id without the suffix of the push type.
@@ -70,7 +100,7 @@ struct WallPhone: Sendable {
     }
 
     func write(to writer: inout JSONWriter) {
-        let cards = cards
+        let (cards, cleared, badge) = screen
         let platform: ShownNotification.Platform =
             cards.first?.shown.platform ?? (id.provider == .apns ? .ios : .android)
         writer.object { writer in
@@ -81,8 +111,9 @@ struct WallPhone: Sendable {
             writer.member("environment", deliveries.last?.environment.rawValue)
             writer.member("delivered", delivered)
             writer.member("refused", refused)
+            writer.member("cleared", cleared)
             // The newest badge value; 0 clears it.
-            writer.member("badge", cards.lazy.compactMap(\.shown.badge).first)
+            writer.member("badge", badge)
             writer.member("sequence", sequence)
             writer.member("change", change)
             writer.name("notifications")
@@ -92,6 +123,11 @@ struct WallPhone: Sendable {
 }
 
 extension WallPhone.Card {
+    /// Whether the screen shows it. A push with only a badge changes the icon.
+    fileprivate var isVisible: Bool {
+        !shown.isSilent && (shown.title != nil || shown.subtitle != nil || shown.body != nil || shown.activity != nil)
+    }
+
     fileprivate func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("sequence", sequence)

@@ -80,7 +80,7 @@ struct DoctorReport: Hashable, Sendable {
             lines.append(line)
             if let cure = finding?.cure { lines.append("          next: \(TextTable.printable(cure))") }
         }
-        let summary = "\(count(.error)) errors, \(count(.warning)) warnings, \(count(.skipped)) checks skipped"
+        let summary = "errors: \(count(.error)), warnings: \(count(.warning)), skipped: \(count(.skipped))"
         return lines + [summary]
     }
 }

@@ -21,10 +21,16 @@ struct CensusInterval: Sendable {
     /// The notifications that were found missing before.
     var gaps: [UUID: CensusState] = [:]
 
+    /// How an item was found missing before; `nil` if it was not, or has had an outcome since.
+    func gap(of item: CensusItem) -> CensusState? {
+        let gap = gaps[item.notification]
+        return item.state == nil || gap == .missingFeedback ? gap : nil
+    }
+
     /// The items that the reports of the stages are read for.
     func itemsToPlace(now: Timestamp) -> [CensusItem] {
         items.filter { item in
-            [nil, .missingFeedback].contains(gaps[item.notification]) && item.state != .unexplained
+            [nil, .missingFeedback].contains(gap(of: item)) && item.state != .unexplained
                 && now - (item.evidenceAt ?? item.decidedAt) > CensusClassifier.grace / 3
         }
     }
@@ -74,7 +80,7 @@ struct CensusResult: Hashable, Sendable {
             let app = item.app.rawValue
             let trail = trails[item.notification] ?? CensusTrail()
             let placement =
-                if let gap = interval.gaps[item.notification], classifier.isStillMissing(gap, trail) {
+                if let gap = interval.gap(of: item), classifier.isStillMissing(gap, trail) {
                     CensusClassifier.Placement(state: gap, isOpen: true)
                 } else {
                     classifier.place(item, trail)

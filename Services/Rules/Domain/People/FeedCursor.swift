@@ -4,7 +4,7 @@ import RuleEngine
 import RuleLanguage
 
 /// A position in the inbox feed, which is ordered by transaction id. Later entries never sort before an earlier one.
-struct FeedCursor: Hashable, Sendable {
+struct FeedCursor: Hashable, Comparable, Sendable {
     /// The id of the transaction that wrote the entry.
     var transaction: UInt64
     var id: UUID
@@ -27,6 +27,11 @@ struct FeedCursor: Hashable, Sendable {
             return nil
         }
         self.init(transaction: transaction, id: id)
+    }
+
+    /// The order of the table: by transaction, then by the bytes of the id.
+    static func < (a: FeedCursor, b: FeedCursor) -> Bool {
+        a.transaction == b.transaction ? a.id < b.id : a.transaction < b.transaction
     }
 
     /// The cursor as an opaque text for clients.

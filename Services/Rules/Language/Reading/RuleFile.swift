@@ -5,7 +5,9 @@ import Yams
 /// An app's rule file: `<app>.yaml`.
 package enum RuleFile {
     package static let keys = [
-        "app", "language", "zone", "types", "caps", "events", "groups", "presence", "reads", "done", "revoke", "rules",
+        "app", "language", "zone", "types", "caps", "clear-read", "events", "groups", "presence", "reads", "done",
+        "revoke",
+        "rules",
     ]
     package static let required = ["app", "events", "rules"]
 

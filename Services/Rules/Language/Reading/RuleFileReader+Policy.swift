@@ -2,7 +2,7 @@ import Primitives
 import PushProtocol
 import Yams
 
-// MARK: - zone, language, types, caps
+// MARK: - zone, language, types, caps, clear-read
 
 extension RuleFileReader {
     /// Reads the settings that apply to all rules of a file.
@@ -10,7 +10,7 @@ extension RuleFileReader {
         AppDefaults(
             zone: table["zone"].flatMap { zone($0) } ?? .utc,
             language: table["language"].flatMap { language($0) } ?? .english, types: table["types"].map(types) ?? [:],
-            caps: table["caps"].map(caps) ?? [:])
+            caps: table["caps"].map(caps) ?? [:], clearsRead: table["clear-read"].flatMap(flag) ?? false)
     }
 
     private func language(_ field: Field) -> Language? {

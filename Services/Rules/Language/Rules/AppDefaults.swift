@@ -5,6 +5,8 @@ package struct AppDefaults: Hashable, Sendable {
     package var language: Language = .english
     package var types: [String: PreferenceType] = [:]
     package var caps: [String: Cap] = [:]
+    /// Whether a notification that its user reads or dismisses on one device is removed from the others.
+    package var clearsRead = false
 
     /// The defaults of an app without a rule file.
     package static let standard = AppDefaults().withDirectType

@@ -22,13 +22,17 @@ package struct RuleSets: Sendable {
 
     /// Evaluates an event by the rules of its app.
     ///
-    /// - Parameter arrival: the time at which the lifetime of the notifications begins.
-    package func evaluate(_ event: DomainEvent, now: Timestamp, arrivedAt arrival: Timestamp) -> Evaluation {
+    /// - Parameters:
+    ///   - arrival: the time at which the lifetime of the notifications begins.
+    ///   - isDecided: whether the event was decided before, so that it may have expired since.
+    package func evaluate(
+        _ event: DomainEvent, now: Timestamp, arrivedAt arrival: Timestamp, isDecided: Bool = false
+    ) -> Evaluation {
         if event.type == SegmentPage.eventType { return evaluatePage(event, arrivedAt: arrival) }
         let isDirect = event.type == DirectNotification.eventType
         guard let ruleSet = isDirect ? self[event.app] : ruleSets[event.app] else { return .unknownApp }
         guard isDirect || ruleSet.events.contains(event.type) else { return .unknownType }
-        if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
+        if !isDecided, let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
         do {
             return .notify(
                 try ruleSet.evaluate(event, now: now, arrivedAt: arrival),

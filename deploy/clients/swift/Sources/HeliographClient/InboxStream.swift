@@ -6,6 +6,13 @@ public enum InboxEvent: Sendable {
     case connected(isComplete: Bool)
     /// A new item, for a banner and for the list.
     case item(InboxItem)
+    /// An item was taken back or deleted: remove it from the list.
+    case removed(UUID)
+}
+
+/// The data of an event `removed`.
+private struct RemovedItem: Decodable {
+    var id: UUID
 }
 
 extension HeliographClient {
@@ -84,8 +91,13 @@ private actor InboxStreamReader {
     private func take(_ chunk: Data) throws {
         failures = 0
         lastContact = connection.clock.now()
-        for event in try parser.append(chunk) where event.name == "item" {
-            events.yield(.item(try APIConnection.decode(InboxItem.self, from: Data(event.data.utf8))))
+        for event in try parser.append(chunk) {
+            let data = Data(event.data.utf8)
+            switch event.name {
+            case "item": events.yield(.item(try APIConnection.decode(InboxItem.self, from: data)))
+            case "removed": events.yield(.removed(try APIConnection.decode(RemovedItem.self, from: data).id))
+            default: break
+            }
         }
         lastID = parser.lastID
     }

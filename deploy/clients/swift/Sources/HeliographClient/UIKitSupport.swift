@@ -25,6 +25,18 @@
         }
 
         #if !os(tvOS)
+            /// Removes the shown notifications that a clear command names. Call it in
+            /// `application(_:didReceiveRemoteNotification:fetchCompletionHandler:)`; the app needs the background mode
+            /// `remote-notification`.
+            ///
+            /// - Returns: Whether the push was a clear command.
+            @discardableResult public static func clearShownNotifications(_ userInfo: [AnyHashable: Any]) -> Bool {
+                let identifiers = clearedNotifications(in: userInfo)
+                guard !identifiers.isEmpty else { return false }
+                UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: identifiers)
+                return true
+            }
+
             /// Reports a response to a notification. Call it in
             /// `userNotificationCenter(_:didReceive:withCompletionHandler:)`, and complete after the returned task. The
             /// system reports dismissals only of categories with the option `customDismissAction`.

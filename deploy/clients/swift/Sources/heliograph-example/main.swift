@@ -38,6 +38,7 @@ let client = HeliographClient(
         for try await event in client.inboxEvents() {
             switch event {
             case .connected: say("connected")
+            case .removed(let id): say("removed \(id.uuidString.lowercased())")
             case .item(let item): say("item \(item.id.uuidString.lowercased()) \(item.title ?? "")")
             }
         }

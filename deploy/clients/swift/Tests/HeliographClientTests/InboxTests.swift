@@ -99,7 +99,11 @@ private let id = UUID(uuidString: "00000000-0000-4000-8000-000000000001")!
             let parts =
                 switch number {
                 case 0: ["retry: 10\n\n", "event: item\nid: 1_a\nda", "ta: \(item(1))\n\n"]
-                case 1: [":\n\n", "event: item\r\nid: 2_b\r\ndata: \(item(2))\r\n\r\n"]
+                case 1:
+                    [
+                        ":\n\n", "event: item\r\nid: 2_b\r\ndata: \(item(2))\r\n\r\n",
+                        "event: removed\nid: 3_c\ndata: {\"id\":\"00000000-0000-4000-8000-000000000001\"}\n\n",
+                    ]
                 default: [":\n\n"]
                 }
             return StubServer.Reply(status: 200, headers: ["Content-Type": "text/event-stream"], parts: parts)
@@ -109,11 +113,12 @@ private let id = UUID(uuidString: "00000000-0000-4000-8000-000000000001")!
             switch event {
             case .connected(let isComplete): seen.append(isComplete ? "resumed" : "new")
             case .item(let item): seen.append(String(item.id.uuidString.suffix(1)))
+            case .removed(let id): seen.append("removed \(id.uuidString.suffix(1))")
             }
-            if seen.count == 5 { break }
+            if seen.count == 6 { break }
         }
-        #expect(seen == ["new", "1", "resumed", "2", "resumed"])
-        #expect(server.requests.prefix(3).map { $0.headers["last-event-id"] } == [nil, "1_a", "2_b"])
+        #expect(seen == ["new", "1", "resumed", "2", "removed 1", "resumed"])
+        #expect(server.requests.prefix(3).map { $0.headers["last-event-id"] } == [nil, "1_a", "3_c"])
     }
 
     @Test func `an unknown id is left out, and failures are repeated with growing pauses`() async throws {
