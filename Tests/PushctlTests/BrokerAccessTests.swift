@@ -28,7 +28,8 @@ import TestSupport
     private static let keys: Set<String> =
         Set(WorkQueue.all(apps: apps, reports: reports).map(\.name))
         .union([
-            "demo.happened", "other.happened", "interactive.demo", "bulk.other", "event.reported.demo",
+            "demo.happened", "other.happened", "demo.heliograph.segment.page", "interactive.demo", "bulk.other",
+            "event.reported.demo",
             "event.receipt.demo", "report.dead.other", "webhook-sender", "revoked.demo", "command.suspect.demo",
             "apns.bulk.demo", "fcm.interactive.other", "apns.accepted", "apns.accepted.elsewhere", "fcm.unregistered",
             "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
@@ -54,6 +55,8 @@ import TestSupport
                     "notifications": [
                         "interactive.demo", "bulk.other", "event.reported.demo", "event.receipt.demo", "revoked.demo",
                     ],
+                    // It copies events for any app.
+                    "events": keys.filter { $0.contains(".") },
                     "census": ["rules"],
                 ]),
             "token-registry": stage(
@@ -65,6 +68,7 @@ import TestSupport
                 [
                     "pushes": ["apns.bulk.demo", "fcm.interactive.other"],
                     "outcomes": ["registry.skipped", "registry.expired"],
+                    "events": ["demo.heliograph.segment.page"],
                     "devices": [
                         "event.erased", "event.signed-out", "event.user-erased", "campaign.cursor", "report.dead.other",
                     ],
@@ -87,7 +91,8 @@ import TestSupport
                 read: Set(WorkQueue.all(apps: apps, reports: reports).map(\.deadName))),
             "webhook-sender": stage(
                 queues: ["webhook-sender.reports.demo.crm", "webhook-sender.reports.other.crm"], [:]),
-            "upstream-demo": Rights(write: ["events": ["demo.happened"]], read: ["upstream.reports.demo"]),
+            "upstream-demo": Rights(
+                write: ["events": ["demo.happened", "demo.heliograph.segment.page"]], read: ["upstream.reports.demo"]),
             "upstream-other": Rights(write: ["events": ["other.happened"]], read: ["upstream.reports.other"]),
         ]
         for (sender, outcomes) in senders {

@@ -24,14 +24,16 @@ import Testing
         #expect("\(json)".contains("secret") == false)
     }
 
-    @Test func `an upstream service may publish events of its own app only`() throws {
+    @Test func `an upstream service may publish events of its own app only, and the registry pages of segments`() throws
+    {
         let json = Self.definitions.json { _ in "x" }
         let topics = try #require(json["topic_permissions"]?.array).filter { $0["exchange"] == "events" }
         let written = topics.map { [$0["user"], $0["write"]].map { $0?.string } }
         #expect(
             Set(written) == [
                 ["upstream-family-portal", #"^family-portal\."#], ["upstream-other", #"^other\."#],
-                ["events-api", #"^[a-z0-9-]+\."#],
+                ["events-api", #"^[a-z0-9-]+\."#], ["rules", #"^[a-z0-9-]+\..+$"#],
+                ["token-registry", #"^[a-z0-9-]+\.heliograph\.segment\.page$"#],
             ])
     }
 

@@ -87,8 +87,7 @@ import TestSupport
         }
     }
 
-    @Test(arguments: ["shop", "No App", ""]) func `a text that is no other app's id gets no events`(name: String) throws
-    {
+    @Test(arguments: ["shop", "No App"]) func `a text that is no other app's id gets no events`(name: String) throws {
         #expect(
             try problems("apps: { shop: { events-to: ['\(name)'] } }") == [
                 "apps.yaml:1: apps.shop.events-to[0]: “\(name)” is not the id of another app"
