@@ -93,7 +93,10 @@ class Stream:
     def next(self) -> tuple[str, str, str]:
         """(kind, position, notification id) of the next event."""
         kind = position = ""
+        deadline = time.monotonic() + 60
+        # The server writes a comment every few seconds.
         for line in self.response:
+            assert time.monotonic() < deadline, "the stream has no event for 60 s"
             name, _, value = line.decode().rstrip("\n").partition(": ")
             if name == "event":
                 kind = value
