@@ -103,7 +103,7 @@ import TestSupport
         func page(_ users: [String], part: Int = 0) async throws -> Verdict {
             let page = SegmentPage(
                 event: SegmentRuleTests.offer, rule: "offer", users: users.map(user),
-                source: SegmentPage.source(campaign: DerivedID.namespace, range: 0, step: 0, part: part))
+                source: "/heliograph/segments/\(Hexadecimal.text(of: DerivedID.namespace))/0.0.\(part)")
             return try await handle(page.domainEvent)
         }
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import PushProtocol
+import RuleLanguage
 
 /// A stored receipt, for the upstream: a user opened or dismissed a notification.
 struct ReceiptReport: Hashable, Sendable {
     var notification: UUID
-    var what: ReceiptsBody.Receipt.What
+    var what: ReceiptAction
     /// When the receipt was first stored.
     var at: Timestamp
     /// The id of the upstream's event; `nil` if the decision is deleted.

@@ -16,7 +16,8 @@ extension DryRun {
                 let person = PersonKey(app: app, user: user)
                 leases[person]?[device] = nil
                 people[person]?.leases = leases[person].map { Array($0.values) } ?? []
-            case .read(let user, let thread): read(PersonKey(app: app, user: user), thread, now)
+            case .read(let user, let thread):
+                keepUnread(PersonKey(app: app, user: user), now) { thread != nil && $0.thread != thread }
             case .membership(let group, let users, let change):
                 groups[GroupKey(app: app, group: group), default: DryRunGroup()]
                     .take(users, change, at: event.record.occurredAt)
@@ -33,10 +34,10 @@ extension DryRun {
         }
     }
 
-    /// Marks a user's inbox as read, all of it or one thread. A changed unread count corrects the badge.
-    private mutating func read(_ person: PersonKey, _ thread: String?, _ now: Timestamp) {
+    /// Keeps those of a user's unread items for which `isLeft` holds. A changed unread count corrects the badge.
+    mutating func keepUnread(_ person: PersonKey, _ now: Timestamp, where isLeft: (DecisionWrites.Kept) -> Bool) {
         let before = unread[person, default: []]
-        let rest = before.filter { thread != nil && $0.thread != thread }
+        let rest = before.filter(isLeft)
         guard rest.count < before.count else { return }
         unread[person] = rest
         badges[person] = min(badges[person] ?? now + BadgeCorrection.pause, now + BadgeCorrection.pause)
@@ -71,14 +72,12 @@ extension DryRun {
     private mutating func clearInbox(
         _ key: ItemKey, of user: UserID?, until moment: Timestamp, _ now: Timestamp
     ) {
-        for (person, items) in unread where person.app == key.app && (user == nil || person.user == user) {
-            let rest = items.filter { kept in
+        let about = about
+        for person in unread.keys where person.app == key.app && (user == nil || person.user == user) {
+            keepUnread(person, now) { kept in
                 guard let (item, saidAt) = about[kept.notification] else { return true }
                 return item != key || saidAt > moment
             }
-            guard rest.count < items.count else { continue }
-            unread[person] = rest
-            badges[person] = min(badges[person] ?? now + BadgeCorrection.pause, now + BadgeCorrection.pause)
         }
     }
 

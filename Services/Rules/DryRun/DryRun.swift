@@ -99,13 +99,9 @@ struct DryRun {
     /// The pages of a segment whose users the people file names.
     private func pages(of draft: NotificationDraft, _ event: DomainEvent) -> [SegmentPage] {
         guard let segment = draft.segment, let users = segments[segment.audience.members.segmentName] else { return [] }
-        let starts = users.isEmpty ? [0] : Array(stride(from: 0, to: users.count, by: SegmentPage.maximumUsers))
-        return starts.enumerated().map { part, start in
-            SegmentPage(
-                event: event, rule: draft.rendered.rule,
-                users: Array(users[start..<min(start + SegmentPage.maximumUsers, users.count)]),
-                source: SegmentPage.source(campaign: segment.audience.campaign, range: 0, step: 0, part: part))
-        }
+        let (rule, campaign) = (draft.rendered.rule, segment.audience.campaign)
+        guard !users.isEmpty else { return [.nobody(for: event, by: rule, campaign: campaign)] }
+        return SegmentPage.pages(of: users, for: event, by: rule, campaign: campaign, range: 0, step: 0)
     }
 
     /// Processes everything that is due up to `moment`. At the same time, digests close first. Then held notifications

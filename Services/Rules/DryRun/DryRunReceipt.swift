@@ -61,21 +61,12 @@ extension DryRun {
                 ))
             return
         }
-        if receipt.action == .opened { markRead(id, of: receipt.person, now) }
+        if receipt.action == .opened { keepUnread(receipt.person, now) { $0.notification != id } }
         guard ruleSets.ruleSets[receipt.person.app]?.isDone(by: receipt.action, of: receipt.rule) == true,
             let item = about[id]?.item
         else { return }
         let key = ItemState.UserItem(item: item, user: receipt.person.user)
         doneByUser[key] = max(doneByUser[key] ?? now, now)
         takeBack(item, of: receipt.person.user, until: now, .done, now)
-    }
-
-    /// Marks one inbox item as read. A changed unread count corrects the badge.
-    private mutating func markRead(_ notification: UUID, of person: PersonKey, _ now: Timestamp) {
-        let before = unread[person, default: []]
-        let rest = before.filter { $0.notification != notification }
-        guard rest.count < before.count else { return }
-        unread[person] = rest
-        badges[person] = min(badges[person] ?? now + BadgeCorrection.pause, now + BadgeCorrection.pause)
     }
 }

@@ -22,22 +22,11 @@ struct BadgeStore: Sendable {
         var unread: Int
     }
 
-    /// Claims the due corrections, including those whose lease has ended. A row that cannot be read or processed is
-    /// marked as dead (``DeadRow``) and does not block the others.
+    /// Claims the due corrections, including those whose lease has ended.
     func take(now: Timestamp) async throws -> [Correction] {
-        let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
-        let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(Self.batch)"
-        return try await Outage.ofDatabase {
-            try await isolatingRows(
-                pool, logger, batch: { try await take(due, now: now) },
-                keys: {
-                    try await pool.query("SELECT app, user_id FROM rules.badge \(due)").map(DeadRow.personKey)
-                },
-                alone: { key in
-                    try await take("WHERE \(isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
-                },
-                dead: { DeadRow(.badge, ofPerson: $0, .failed) })
-        }.flatMap { $0 }
+        try await UserWork.claim(
+            from: .badge, where: "due_at <= \(now.date) AND dead_at IS NULL", atMost: Self.batch, pool, logger
+        ) { which in try await take(which, now: now) }.flatMap { $0 }
     }
 
     private func take(_ which: SQL, now: Timestamp) async throws -> [Correction] {
@@ -71,9 +60,7 @@ struct BadgeStore: Sendable {
     func forget(_ corrections: [Correction]) async throws {
         try await settlingRows(corrections, pool, logger, dead: { DeadRow(.badge, of: $0.person, .failed) }) { done in
             """
-            DELETE FROM rules.badge USING unnest(
-                \(done.map(\.person.app.rawValue)), \(done.map(\.person.user.rawValue)), \(done.map(\.version))
-            ) AS done (app, user_id, version)
+            DELETE FROM rules.badge USING \(UserWork.done(done.map { ($0.person, $0.version) }))
             WHERE (badge.app, badge.user_id, badge.version) = (done.app, done.user_id, done.version)
             """
         }

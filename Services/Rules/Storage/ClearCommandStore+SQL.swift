@@ -6,13 +6,7 @@ import RuleEngine
 extension ClearCommandStore {
     static let isDone: SQL = "(clear_command.app, clear_command.user_id) = (done.app, done.user_id)"
 
-    static func rows(_ commands: [Command]) -> SQL {
-        """
-        unnest(
-            \(commands.map(\.person.app.rawValue)), \(commands.map(\.person.user.rawValue)), \(commands.map(\.version))
-        ) AS done (app, user_id, version)
-        """
-    }
+    static func rows(_ commands: [Command]) -> SQL { UserWork.done(commands.map { ($0.person, $0.version) }) }
 
     /// Selects the copies of these users that a command may name: unsent ones, the oldest first, then sent ones, the
     /// latest first. A copy with a collapse key is left out if a later notification in the inbox has that key, because

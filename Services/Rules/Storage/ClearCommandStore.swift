@@ -24,26 +24,16 @@ struct ClearCommandStore: Sendable {
         var takenAt: Timestamp
 
         var id: UUID { ClearCommand.id(of: person, version: version) }
+        var hasUnsentCopy: Bool { !copies.allSatisfy(\.isSent) }
     }
 
     /// Claims the due commands, at most ``batch``. A user over the budget becomes due when the budget allows a command.
-    /// A row that cannot be read or processed is marked as dead (``DeadRow``) and does not block the others.
     ///
     /// - Returns: the commands to publish, and whether more users may be due.
     func take(now: Timestamp) async throws -> (commands: [Command], isMore: Bool) {
-        let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
-        let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(Self.batch)"
-        let taken = try await Outage.ofDatabase {
-            try await isolatingRows(
-                pool, logger, batch: { try await take(due, now: now) },
-                keys: {
-                    try await pool.query("SELECT app, user_id FROM rules.clear_command \(due)").map(DeadRow.personKey)
-                },
-                alone: { key in
-                    try await take("WHERE \(isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
-                },
-                dead: { DeadRow(.clearCommand, ofPerson: $0, .failed) })
-        }
+        let taken = try await UserWork.claim(
+            from: .clearCommand, where: "due_at <= \(now.date) AND dead_at IS NULL", atMost: Self.batch, pool, logger
+        ) { which in try await take(which, now: now) }
         return (taken.flatMap(\.commands), taken.reduce(0) { $0 + $1.claimed } == Self.batch)
     }
 
@@ -76,9 +66,9 @@ struct ClearCommandStore: Sendable {
                 commands[index].copies = ClearCommand.chosen(among: commands[index].copies)
             }
             // Without an unsent copy there is nothing to send.
-            let idle = commands.filter { command in command.copies.allSatisfy(\.isSent) }
+            let idle = commands.filter { !$0.hasUnsentCopy }
             if !idle.isEmpty { try await transaction.execute(Self.end(idle)) }
-            commands.removeAll { command in command.copies.allSatisfy(\.isSent) }
+            commands.removeAll { !$0.hasUnsentCopy }
             if !commands.isEmpty {
                 try await transaction.execute(Self.reserve(commands, now: now))
                 try await transaction.execute(Self.name(commands))

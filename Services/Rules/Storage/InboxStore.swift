@@ -95,16 +95,20 @@ struct InboxStore: Sendable {
     ///
     /// - Returns: whether the item existed.
     func delete(_ id: UUID, of person: PersonKey, now: Timestamp) async throws -> Bool {
-        let deleted = try await pool.query(
-            """
-            WITH gone AS (
-                DELETE FROM rules.inbox WHERE notification = \(id) AND app = \(person.app.rawValue)
-                    AND user_id = \(person.user.rawValue) RETURNING notification, app, user_id, read_at
-            ), removed AS (\(InboxFeedStore.noteRemovals(now: now))), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
-                noted AS (\(BadgeStore.note(now: now)))
-            SELECT count(*) FROM gone
-            """)
-        return try deleted.single(Int.self) > 0
+        let own: SQL = "notification = \(id) AND app = \(person.app.rawValue) AND user_id = \(person.user.rawValue)"
+        return try await pool.query(Self.remove(own, now: now)).single(Int.self) > 0
+    }
+
+    /// Deletes items, reports their removal to streams, schedules badge corrections, and returns the number of items.
+    ///
+    /// - Parameter which: a condition on `rules.inbox`.
+    static func remove(_ which: SQL, now: Timestamp) -> SQL {
+        """
+        WITH gone AS (DELETE FROM rules.inbox WHERE \(which) RETURNING notification, app, user_id, read_at),
+            removed AS (\(InboxFeedStore.noteRemovals(now: now))),
+            changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL), noted AS (\(BadgeStore.note(now: now)))
+        SELECT count(*) FROM gone
+        """
     }
 
     /// Marks items as read, schedules a badge correction, and returns the number of marked items.

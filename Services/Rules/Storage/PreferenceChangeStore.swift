@@ -45,22 +45,12 @@ struct PreferenceChangeStore: Sendable {
         var mutes: [String]
     }
 
-    /// Claims the changes that are due, with the pushes decided so far. A row that cannot be read or processed is marked
-    /// as dead (``DeadRow``) and does not block the others.
+    /// Claims the changes that are due, with the pushes decided so far.
     func take(now: Timestamp) async throws -> [Change] {
-        let due: SQL = "WHERE \(Self.isDue) ORDER BY due_at LIMIT \(Self.batch)"
-        return try await Outage.ofDatabase {
-            try await isolatingRows(
-                pool, logger, batch: { try await take(due, now: now) },
-                keys: {
-                    try await pool.query("SELECT app, user_id FROM rules.preference_change \(due)").map(
-                        DeadRow.personKey)
-                },
-                alone: { key in
-                    try await take("WHERE \(Self.isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
-                },
-                dead: { DeadRow(.preferenceChange, ofPerson: $0, .failed) })
-        }.flatMap { $0 }
+        try await UserWork.claim(
+            from: .preferenceChange, where: "due_at <= clock_timestamp() AND dead_at IS NULL", atMost: Self.batch, pool,
+            logger
+        ) { which in try await take(which, now: now) }.flatMap { $0 }
     }
 
     private func take(_ which: SQL, now: Timestamp) async throws -> [Change] {
@@ -104,9 +94,7 @@ struct PreferenceChangeStore: Sendable {
                 UPDATE rules.preference_change SET due_at = clock_timestamp() + least(
                     greatest(clock_timestamp() - changed_at, \(Self.pause.lowerBound)),
                     \(Self.pause.upperBound))
-                WHERE (app, user_id, version) IN (SELECT * FROM unnest(
-                    \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
-                    \(changes.map(\.version))))
+                FROM \(Self.rows(changes)) WHERE \(Self.isDone)
                 """)
         }
     }
@@ -116,15 +104,16 @@ struct PreferenceChangeStore: Sendable {
         try await settlingRows(
             changes, pool, logger, dead: { DeadRow(.preferenceChange, of: $0.person, .failed) }
         ) { done in
-            """
-            DELETE FROM rules.preference_change USING unnest(
-                \(done.map(\.person.app.rawValue)), \(done.map(\.person.user.rawValue)), \(done.map(\.version))
-            ) AS done (app, user_id, version)
-            WHERE (preference_change.app, preference_change.user_id, preference_change.version)
-                = (done.app, done.user_id, done.version)
-            """
+            "DELETE FROM rules.preference_change USING \(Self.rows(done)) WHERE \(Self.isDone)"
         }
     }
+
+    private static func rows(_ changes: [Change]) -> SQL { UserWork.done(changes.map { ($0.person, $0.version) }) }
+
+    private static let isDone: SQL = """
+        (preference_change.app, preference_change.user_id, preference_change.version)
+            = (done.app, done.user_id, done.version)
+        """
 
     /// Records that a user changed their preferences in this transaction.
     static func note(_ person: PersonKey) -> SQL {
@@ -134,8 +123,6 @@ struct PreferenceChangeStore: Sendable {
             changed_at = EXCLUDED.changed_at, due_at = EXCLUDED.due_at, dead_at = NULL, dead_reason = NULL
         """
     }
-
-    private static let isDue: SQL = "due_at <= clock_timestamp() AND dead_at IS NULL"
 
     private static func claim(_ which: SQL) -> SQL {
         """

@@ -97,7 +97,7 @@ struct ReceiptStore: Sendable {
             WHERE \(Self.isOwn(person)) ORDER BY 1, 2
             """
         ).compactMap { row in
-            guard let what = ReceiptsBody.Receipt.What(rawValue: try row.decode(String.self, at: 1)) else { return nil }
+            guard let what = ReceiptAction(rawValue: try row.decode(String.self, at: 1)) else { return nil }
             return ReceiptReport(
                 notification: try row.decode(UUID.self, at: 0), what: what,
                 at: Timestamp(try row.decode(Date.self, at: 2)), event: try row.decode(String?.self, at: 3),

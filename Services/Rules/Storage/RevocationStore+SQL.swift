@@ -59,16 +59,4 @@ extension RevocationStore {
         SELECT count(*) FROM gone
         """
     }
-
-    /// Deletes inbox items, and returns their number. Schedules badge corrections for users who lose unread items.
-    static func clearInbox(of notifications: [UUID], now: Timestamp) -> SQL {
-        """
-        WITH gone AS (
-            DELETE FROM rules.inbox WHERE notification = ANY(\(notifications))
-            RETURNING notification, app, user_id, read_at
-        ), removed AS (\(InboxFeedStore.noteRemovals(now: now))), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
-            noted AS (\(BadgeStore.note(now: now)))
-        SELECT count(*) FROM gone
-        """
-    }
 }

@@ -135,7 +135,8 @@ struct RevocationStore: Sendable {
                     .single(Int.self)
                 var items = 0
                 if !keepsInbox {
-                    items = try await transaction.query(Self.clearInbox(of: step.notifications, now: now)).single()
+                    let those: SQL = "notification = ANY(\(step.notifications))"
+                    items = try await transaction.query(InboxStore.remove(those, now: now)).single()
                 }
                 try await transaction.execute(
                     """

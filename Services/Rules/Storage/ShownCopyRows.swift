@@ -1,3 +1,4 @@
+import DecisionLog
 import FoundationEssentials
 import Postgres
 import PushProtocol
@@ -5,9 +6,6 @@ import RuleEngine
 
 /// Statements about copies that phones may show (`rules.shown_copy`).
 enum ShownCopyRows {
-    /// An answer after which a phone may show the notification.
-    static let isAccepted: SQL = "disposition IN ('accepted', 'unknown')"
-
     /// Notes the pushes among these notifications that a phone may show now or later: visible pushes to users of the last
     /// seven days. A notification that was noted before stays unchanged.
     ///
@@ -21,15 +19,11 @@ enum ShownCopyRows {
             coalesce(saying.content ->> 'collapseKey', chosen.notification::text), last.decided_at,
             \(now.date)::timestamptz, false
         FROM unnest(\(notifications)) AS chosen (notification)
-            CROSS JOIN LATERAL (
-                SELECT event, user_id, answer, reason, decided_at FROM rules.decision
-                WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
-            ) AS last
+            \(RevocationSelection.lastDecision(of: "chosen.notification"))
             JOIN rules.event ON event.key = last.event
             LEFT JOIN rules.inbox ON inbox.notification = chosen.notification
             LEFT JOIN rules.saying ON saying.id = inbox.saying
-        WHERE last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless')
-            AND last.decided_at > clock_timestamp() - \(ClearCommand.lifetime)
+        WHERE \(RevocationSelection.isVisible)
         ORDER BY chosen.notification
         ON CONFLICT DO NOTHING
         """
@@ -42,7 +36,7 @@ enum ShownCopyRows {
         WITH shown AS (
             UPDATE rules.shown_copy SET is_accepted = true
             WHERE notification = ANY(\(notifications)) AND NOT is_accepted AND EXISTS (
-                SELECT FROM rules.outcome WHERE outcome.notification = shown_copy.notification AND \(isAccepted))
+                SELECT FROM rules.outcome WHERE outcome.notification = shown_copy.notification AND \(RevocationSelection.isAccepted))
             RETURNING app, user_id
         ), due AS (\(ClearCommandStore.note(now: now)))
         SELECT count(*) FROM shown
@@ -53,7 +47,7 @@ enum ShownCopyRows {
     /// a command has named before.
     static let accept: SQL = """
         UPDATE rules.shown_copy SET is_accepted = true, command = NULL, sent_at = NULL FROM stored
-        WHERE shown_copy.notification = stored.notification AND stored.\(isAccepted)
+        WHERE shown_copy.notification = stored.notification AND stored.\(RevocationSelection.isAccepted)
         RETURNING shown_copy.app, shown_copy.user_id
         """
 
@@ -68,15 +62,11 @@ enum ShownCopyRows {
                 coalesce(saying.content ->> 'collapseKey', changed.notification::text), last.decided_at,
                 \(now.date)::timestamptz, true
             FROM changed
-                CROSS JOIN LATERAL (
-                    SELECT answer, reason, decided_at FROM rules.decision
-                    WHERE decision.notification = changed.notification ORDER BY step DESC LIMIT 1
-                ) AS last
+                \(RevocationSelection.lastDecision(of: "changed.notification"))
                 LEFT JOIN rules.saying ON saying.id = changed.saying
-            WHERE last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless')
-                AND last.decided_at > clock_timestamp() - \(ClearCommand.lifetime)
+            WHERE \(RevocationSelection.isVisible)
                 AND (SELECT count(DISTINCT device) FROM rules.outcome
-                    WHERE outcome.notification = changed.notification AND \(isAccepted)) > 1
+                    WHERE outcome.notification = changed.notification AND \(RevocationSelection.isAccepted)) > 1
             ORDER BY changed.notification
             ON CONFLICT DO NOTHING
             RETURNING app, user_id

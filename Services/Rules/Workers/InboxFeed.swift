@@ -113,10 +113,7 @@ final class InboxFeed: Service {
     func look() async throws {
         let waiting = state.withLock { $0.waiting.map { ($0.key, $0.value.listener) } }
         tell(waiting.count)
-        for start in stride(from: 0, to: waiting.count, by: Self.batch) {
-            let part = Array(waiting[start..<min(start + Self.batch, waiting.count)])
-            try await look(for: part[...])
-        }
+        for part in waiting.chunks(ofAtMost: Self.batch) { try await look(for: part[...]) }
     }
 
     private func look(for part: ArraySlice<(UInt64, InboxFeedStore.Listener)>) async throws {

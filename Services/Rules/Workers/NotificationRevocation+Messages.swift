@@ -13,17 +13,13 @@ extension NotificationRevocation {
     static func messages(
         revoking notifications: [UUID], of app: AppID, at moment: Timestamp, from service: String
     ) throws(WireError) -> [AMQPMessage] {
-        var messages: [AMQPMessage] = []
-        for start in stride(from: 0, to: notifications.count, by: maximumNotifications) {
-            let part = Array(notifications[start..<min(start + maximumNotifications, notifications.count)])
+        try notifications.chunks(ofAtMost: maximumNotifications).map { part throws(WireError) in
             let id = DerivedID.uuid5(DerivedID.namespace, "revoked", ids: part)
             let text = id.uuidString.lowercased()
             let revocation = NotificationRevocation(
                 trace: Trace(id: id, correlation: text, causation: text), app: app, notifications: part, at: moment)
-            messages.append(
-                try Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
-                    .message(from: service))
+            return try Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
+                .message(from: service)
         }
-        return messages
     }
 }

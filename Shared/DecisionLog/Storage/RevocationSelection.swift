@@ -59,11 +59,8 @@ package enum RevocationSelection {
     /// - Parameter chosen: a query for notification ids.
     package static func pushes(among chosen: SQL) -> SQL {
         """
-        SELECT chosen.notification, \(isAccepted("chosen.notification")) AS is_accepted FROM (\(chosen)) AS chosen
-            CROSS JOIN LATERAL (
-                SELECT answer, reason, decided_at FROM rules.decision
-                WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
-            ) AS last
+        SELECT chosen.notification, \(hasAcceptance) AS is_accepted FROM (\(chosen)) AS chosen
+            \(lastDecision(of: "chosen.notification"))
         WHERE last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'segment')
             AND last.decided_at > clock_timestamp() - \(reach)
             AND (last.decided_at > clock_timestamp() - \(recent)
@@ -77,24 +74,35 @@ package enum RevocationSelection {
     package static func shown(among chosen: SQL) -> SQL {
         """
         SELECT chosen.notification FROM (\(chosen)) AS chosen
-            CROSS JOIN LATERAL (
-                SELECT answer, reason, decided_at FROM rules.decision
-                WHERE decision.notification = chosen.notification ORDER BY step DESC LIMIT 1
-            ) AS last
-        WHERE last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless')
-            AND last.decided_at > clock_timestamp() - \(reach)
-            AND \(isAccepted("chosen.notification"))
+            \(lastDecision(of: "chosen.notification"))
+        WHERE \(isVisible) AND \(hasAcceptance)
             AND NOT EXISTS (
                 SELECT FROM rules.shown_copy WHERE shown_copy.notification = chosen.notification AND is_accepted)
         """
     }
 
-    private static func isAccepted(_ notification: SQL) -> SQL {
+    /// A statement part: the last decision about a notification, as `last`.
+    package static func lastDecision(of notification: SQL) -> SQL {
         """
-        EXISTS (SELECT FROM rules.outcome
-            WHERE outcome.notification = \(notification) AND disposition IN ('accepted', 'unknown'))
+        CROSS JOIN LATERAL (
+            SELECT event, user_id, answer, reason, decided_at FROM rules.decision
+            WHERE decision.notification = \(notification) ORDER BY step DESC LIMIT 1
+        ) AS last
         """
     }
+
+    /// A condition on ``lastDecision(of:)``: a push of the last seven days that a phone shows.
+    package static let isVisible: SQL = """
+        last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless')
+            AND last.decided_at > clock_timestamp() - \(reach)
+        """
+
+    /// A condition on `rules.outcome`: an answer after which a phone may show the notification.
+    package static let isAccepted: SQL = "disposition IN ('accepted', 'unknown')"
+
+    private static let hasAcceptance: SQL = """
+        EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = chosen.notification AND \(isAccepted))
+        """
 
     private static func events(_ id: String, app: String) -> SQL {
         "SELECT key FROM rules.event WHERE event.id = \(id) AND event.app = \(app)"

@@ -10,4 +10,13 @@ extension DomainEvent {
         members["traceparent"] = traceparent.map(JSONValue.string)
         return .object(members)
     }
+
+    /// Reads an event that ``cloudEvent`` has written.
+    ///
+    /// - Throws: as ``CloudEvents/decode(routingKey:contentType:headers:body:)``.
+    package init(cloudEvent: JSONValue, of app: AppID) throws(WireError) {
+        self = try CloudEvents.decode(
+            routingKey: "\(app).event", contentType: CloudEvents.structuredContentType, headers: [:],
+            body: try WireCoding.encode(cloudEvent))
+    }
 }

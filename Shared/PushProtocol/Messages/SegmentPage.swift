@@ -29,8 +29,28 @@ package struct SegmentPage: Hashable, Sendable {
         self.source = source
     }
 
-    /// The page of a campaign that resolves a segment.
-    package static func source(campaign: UUID, range: Int, step: Int64, part: Int) -> String {
+    /// Returns the pages of the users that one step of a campaign has found.
+    ///
+    /// - Parameters:
+    ///   - campaign: the campaign that resolves the segment.
+    ///   - range: its range, and `step` the step there.
+    package static func pages(
+        of users: [UserID], for event: DomainEvent, by rule: String, campaign: UUID, range: Int, step: Int64
+    ) -> [SegmentPage] {
+        users.chunks(ofAtMost: maximumUsers).enumerated().map { part, users in
+            SegmentPage(
+                event: event, rule: rule, users: users,
+                source: source(campaign: campaign, range: range, step: step, part: part))
+        }
+    }
+
+    /// Returns the page without users, for a segment that no user matches.
+    package static func nobody(for event: DomainEvent, by rule: String, campaign: UUID) -> SegmentPage {
+        SegmentPage(
+            event: event, rule: rule, users: [], source: source(campaign: campaign, range: -1, step: 0, part: 0))
+    }
+
+    private static func source(campaign: UUID, range: Int, step: Int64, part: Int) -> String {
         "/heliograph/segments/\(Hexadecimal.text(of: campaign))/\(range).\(step).\(part)"
     }
 
@@ -49,9 +69,7 @@ package struct SegmentPage: Hashable, Sendable {
         guard let cloudEvent = page.data["event"], let rule = page.data["rule"]?.string,
             let users = page.data["users"]?.array
         else { throw .missing(path: "event, rule or users") }
-        event = try CloudEvents.decode(
-            routingKey: "\(page.app).event", contentType: CloudEvents.structuredContentType, headers: [:],
-            body: try WireCoding.encode(cloudEvent))
+        event = try DomainEvent(cloudEvent: cloudEvent, of: page.app)
         self.rule = rule
         self.users = try users.map { value throws(WireError) in
             guard let user = value.string.flatMap(UserID.init(rawValue:)) else {

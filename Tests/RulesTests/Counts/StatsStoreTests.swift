@@ -46,7 +46,7 @@ import TestSupport
     }
 
     private static func receive(
-        _ fixture: DecisionStoreTests.DecisionFixture, _ user: String, _ what: [ReceiptsBody.Receipt.What]
+        _ fixture: DecisionStoreTests.DecisionFixture, _ user: String, _ what: [ReceiptAction]
     ) async throws {
         let notification: UUID = try await fixture.pool.query(
             "SELECT notification FROM rules.decision WHERE user_id = \(user) ORDER BY decided_at DESC, step DESC LIMIT 1"

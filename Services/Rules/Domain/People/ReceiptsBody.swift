@@ -1,5 +1,6 @@
 import FoundationEssentials
 import PushProtocol
+import RuleLanguage
 
 /// The body of `POST /v1/receipts`: the notifications that the caller opened or dismissed.
 ///
@@ -13,13 +14,8 @@ struct ReceiptsBody: Hashable, Sendable {
 
     struct Receipt: Hashable, Sendable {
         var notification: UUID
-        var what: What
-
-        enum What: String, Hashable, Sendable, CaseIterable {
-            /// Tapped, or viewed in the app. Also marks the inbox item as read.
-            case opened
-            case dismissed
-        }
+        /// `opened` also marks the inbox item as read.
+        var what: ReceiptAction
     }
 
     init(_ body: [UInt8]) throws(WireError) {
@@ -34,8 +30,8 @@ struct ReceiptsBody: Hashable, Sendable {
             guard let id = UUID(uuidString: try members.text("id")) else {
                 throw .invalid(path: "\(path).id", problem: "expected a notification's id, a UUID")
             }
-            guard let what = Receipt.What(rawValue: try members.text("what")) else {
-                let words = Receipt.What.allCases.map(\.rawValue).joined(separator: ", ")
+            guard let what = ReceiptAction(rawValue: try members.text("what")) else {
+                let words = ReceiptAction.allCases.map(\.rawValue).joined(separator: ", ")
                 throw .invalid(path: "\(path).what", problem: "expected one of \(words)")
             }
             return Receipt(notification: id, what: what)

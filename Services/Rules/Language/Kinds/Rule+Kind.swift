@@ -94,10 +94,15 @@ extension Rule {
 
     /// Renders the scope of the tokens to push to; `nil` if the rule has none.
     func tokenScope(_ scope: Scope) throws(PlacedProblem) -> String? {
-        guard let template = how.scope else { return nil }
-        return try template.render(
-            scope, place: "how.scope", "the scope",
-            expected: "a scope of 1 to \(Notification.maximumScope) characters"
+        try how.scope?.tokenScope(scope, place: "how.scope")
+    }
+}
+
+extension Template {
+    /// Renders the scope of a registration.
+    func tokenScope(_ scope: Scope, place: String) throws(PlacedProblem) -> String {
+        try render(
+            scope, place: place, "the scope", expected: "a scope of 1 to \(Notification.maximumScope) characters"
         ) { name in (1...Notification.maximumScope).contains(name.count) ? name : nil }
     }
 }

@@ -21,11 +21,7 @@ extension Rule {
     package func deviceSelection(_ scope: Scope) throws(PlacedProblem) -> DeviceSelection? {
         guard let devices = how.devices else { return nil }
         var selection = devices.ofSummary
-        guard let unless = devices.unless, let template = unless.scope else { return selection }
-        selection.unless?.scope = try template.render(
-            scope, place: "how.unless.scope", "the scope",
-            expected: "a scope of 1 to \(Notification.maximumScope) characters"
-        ) { name in (1...Notification.maximumScope).contains(name.count) ? name : nil }
+        selection.unless?.scope = try devices.unless?.scope?.tokenScope(scope, place: "how.unless.scope")
         return selection
     }
 }

@@ -75,29 +75,17 @@ extension Campaign {
     /// The event that addressed a segment; `nil` for other campaigns.
     package var event: DomainEvent? {
         guard audience.resolves, let event = notification.content.data?["event"] else { return nil }
-        let body = try? WireCoding.encode(event)
-        return body.flatMap { body in
-            try? CloudEvents.decode(
-                routingKey: "\(app).event", contentType: CloudEvents.structuredContentType, headers: [:], body: body)
-        }
+        return try? DomainEvent(cloudEvent: event, of: app)
     }
 
     fileprivate func pages(_ users: [UserID], at cursor: CampaignCursor) -> [SegmentPage] {
         guard let event else { return [] }
-        return stride(from: 0, to: users.count, by: SegmentPage.maximumUsers).enumerated().map { part, start in
-            SegmentPage(
-                event: event, rule: notification.rule,
-                users: Array(users[start..<min(start + SegmentPage.maximumUsers, users.count)]),
-                source: SegmentPage.source(campaign: id, range: cursor.range, step: cursor.step, part: part))
-        }
+        return SegmentPage.pages(
+            of: users, for: event, by: notification.rule, campaign: id, range: cursor.range, step: cursor.step)
     }
 
     /// The page without users, for a segment that no user matches.
     package var emptyPage: SegmentPage? {
-        event.map { event in
-            SegmentPage(
-                event: event, rule: notification.rule, users: [],
-                source: SegmentPage.source(campaign: id, range: -1, step: 0, part: 0))
-        }
+        event.map { SegmentPage.nobody(for: $0, by: notification.rule, campaign: id) }
     }
 }

@@ -47,7 +47,7 @@ package struct PushPlan: Hashable, Sendable {
         self.init(
             pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
             outcomes: (withoutDevice.isEmpty ? [] : [Outcomes(of: notification, withoutDevice, "no-device")])
-                + omitted.chunks(of: Self.outcomesPerMessage).enumerated().map { index, outcomes in
+                + omitted.chunks(ofAtMost: Self.outcomesPerMessage).enumerated().map { index, outcomes in
                     Outcomes(of: notification, outcomes, "omitted.\(index)")
                 })
     }
@@ -149,12 +149,6 @@ extension DeviceSelection {
             return true
         }
         return omitted
-    }
-}
-
-extension Array {
-    fileprivate func chunks(of size: Int) -> [[Element]] {
-        stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
     }
 }
 
