@@ -10,9 +10,11 @@ package struct TraceID: Hashable, Sendable {
         self.low = low
     }
 
-    package static func random(using generator: inout some RandomNumberGenerator) -> TraceID {
+    /// - Parameter bits: returns 64 random bits. A closure, because ThreadSanitizer ends at an `inout` generator without
+    ///   stored properties, as the system's is.
+    package static func random(bits: () -> UInt64 = SpanID.systemBits) -> TraceID {
         while true {
-            if let id = TraceID(high: generator.next(), low: generator.next()) { return id }
+            if let id = TraceID(high: bits(), low: bits()) { return id }
         }
     }
 
@@ -30,11 +32,14 @@ package struct SpanID: Hashable, Sendable {
         self.value = value
     }
 
-    package static func random(using generator: inout some RandomNumberGenerator) -> SpanID {
+    /// - Parameter bits: returns 64 random bits.
+    package static func random(bits: () -> UInt64 = systemBits) -> SpanID {
         while true {
-            if let id = SpanID(generator.next()) { return id }
+            if let id = SpanID(bits()) { return id }
         }
     }
+
+    package static func systemBits() -> UInt64 { .random(in: .min ... .max) }
 
     /// 16 lower-case hexadecimal digits.
     package var text: String { Hexadecimal.text(of: value) }

@@ -23,18 +23,17 @@ package struct SpanTracer: Tracer {
         at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
     ) -> RecordedSpan {
         let context = context()
-        var generator = SystemRandomNumberGenerator()
         let (trace, parent, isSampled): (TraceID, SpanID?, Bool)
         switch context.span {
         // The decision at the head of the trace, although a failed parent is exported.
         case .local(let span): (trace, parent, isSampled) = (span.trace, span.id, span.isSampled)
         case .remote(let span, _): (trace, parent, isSampled) = (span.trace, span.span, span.isSampled)
         case nil:
-            trace = TraceID.random(using: &generator)
+            trace = TraceID.random()
             (parent, isSampled) = (nil, sampler.isSampled(trace))
         }
         return RecordedSpan(
-            operationName, trace: trace, id: SpanID.random(using: &generator), parent: parent,
+            operationName, trace: trace, id: SpanID.random(), parent: parent,
             traceState: context.span?.state, isSampled: isSampled, kind: kind,
             start: instant().nanosecondsSinceEpoch, base: context, finish: finish)
     }

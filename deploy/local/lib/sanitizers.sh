@@ -29,6 +29,11 @@ use_sanitizer() {
     *) fail "unknown sanitizer $1" "choose one of: thread address" ;;
   esac
   SWIFT_OPTIONS=(--sanitize "$1" --scratch-path "$ROOT/.build-$1")
+  if [ "$1" = thread ]; then
+    mkdir -p "$ROOT/.build-$1"
+    clang -O1 -c "$ROOT/Tests/Sanitizers/mutex.c" -o "$ROOT/.build-$1/mutex.o"
+    SWIFT_OPTIONS+=(-Xlinker "$ROOT/.build-$1/mutex.o")
+  fi
 }
 
 # sanitizer_reports LOG: prints each report's summary, with the tests that ran at that moment.
