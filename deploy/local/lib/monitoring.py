@@ -55,7 +55,9 @@ def turn_plugin(state: pathlib.Path, port: int | None, plugin: str = "rabbitmq_p
     """
     plugins = state / "rabbitmq" / "enabled_plugins"
     plugins.write_text(f"[{plugin if port else ''}].\n")
-    setting = f'ok = application:set_env({plugin}, tcp_config, [{{port, {port}}}, {{ip, "127.0.0.1"}}]), '
+    # A newer broker loads the plugin after this, which would bring its own settings back if this were not persistent.
+    listener = f'[{{port, {port}}}, {{ip, "127.0.0.1"}}]'
+    setting = f"ok = application:set_env({plugin}, tcp_config, {listener}, [{{persistent, true}}]), "
     code = (setting if port else "") + f'rabbit_plugins:ensure("{plugins}").'
     done = subprocess.run(
         [state / "rabbitmqctl", "eval", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
