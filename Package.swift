@@ -124,6 +124,7 @@ let package = Package(
         .executable(name: "feedback", targets: ["Feedback"]),
         .executable(name: "events-api", targets: ["EventsAPI"]),
         .executable(name: "webhook-sender", targets: ["WebhookSender"]),
+        .executable(name: "console", targets: ["Console"]),
         .executable(name: "pushctl", targets: ["Pushctl"]),
         .executable(name: "provider-simulator", targets: ["ProviderSimulator"]),
     ],
@@ -271,6 +272,12 @@ let package = Package(
                 metrics,
             ], data: ["README.md"]),
         service(
+            "Console",
+            [
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "HTTPSFetch", "PushProtocol", crypto, hummingbird,
+                httpTypes, logging, nioCore,
+            ], data: ["README.md"], embedded: ["Pages/console.css"]),
+        service(
             "Pushctl",
             [
                 "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
@@ -402,6 +409,12 @@ let package = Package(
                 "EventsAPI", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP",
                 "Postgres", "PushProtocol", "TestSupport", crypto, hummingbird, hummingbirdTesting, httpTypes, nioCore,
                 logging, lifecycle, yams,
+            ]),
+        tests(
+            "Console",
+            [
+                "Console", "ServiceKit", "HTTPAuth", "HTTPSFetch", "PushProtocol", "TestSupport", hummingbird,
+                hummingbirdTesting, httpTypes, nioCore, logging,
             ]),
         tests(
             "WebhookSender",

@@ -58,6 +58,7 @@ enum ImportRules {
         "WebhookSender": [
             "ServiceConnections", "ServiceKit", "Messaging", "HTTPSFetch", "Primitives", "PushProtocol",
         ],
+        "Console": ["ServiceConnections", "ServiceKit", "HTTPAuth", "HTTPSFetch", "PushProtocol"],
         "Pushctl": [
             "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
             "DecisionLog", "Providers", "PushSending", "TokenEncryption",
@@ -67,8 +68,8 @@ enum ImportRules {
     ]
 
     static let services: Set<String> = [
-        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Pushctl",
-        "ProviderSimulator",
+        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Console",
+        "Pushctl", "ProviderSimulator",
     ]
 
     /// The folders of a service's modules, if it has several.
@@ -101,7 +102,8 @@ enum ImportRules {
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "TraceExport", "Messaging", "PushSending",
             "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
-            "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Pushctl", "ProviderSimulator",
+            "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Console", "Pushctl",
+            "ProviderSimulator",
         ],
         "Metrics": [
             "TraceExport", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
@@ -116,11 +118,14 @@ enum ImportRules {
             "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
-        "Hummingbird": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
-        "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "ProviderSimulator"],
+        "Hummingbird": [
+            "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "Console", "ProviderSimulator",
+        ],
+        "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "Console", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
         "Crypto": [
-            "PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "EventsAPI", "Pushctl", "ProviderSimulator",
+            "PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "EventsAPI", "Console", "Pushctl",
+            "ProviderSimulator",
         ],
         "CryptoExtras": ["Pushctl", "ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
@@ -131,7 +136,7 @@ enum ImportRules {
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [
             "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules",
-            "ProviderSimulator",
+            "Console", "ProviderSimulator",
         ],
         "NIOHTTPTypes": ["HTTPAuth"],
         "NIOPosix": ["HTTP2", "HTTP2Server"],

@@ -186,4 +186,29 @@ import TestSupport
             #expect(explanations[0].notificationLines == ["  no users: no rule matches, or no recipient is left"])
         }
     }
+
+    @Test func `a user's history has the last decision of each notification, results and waiting ones`() async throws {
+        try await withStore { _, pool in
+            let store = UserHistoryStore(pool)
+            let later = noon.addingTimeInterval(3600)
+            let portal = AppID(rawValue: "portal")!
+            let ann = try await store.history(of: UserID(rawValue: "ann")!, in: portal, limit: 50)
+            #expect(
+                ann
+                    == UserHistory(
+                        rows: [
+                            .init(
+                                notification: pushed, event: "e-1", type: "chat.written", rule: "chat",
+                                decidedAt: later,
+                                answer: "push", reason: "wanted", until: nil,
+                                results: [.init(origin: "apns", disposition: "rejected", reason: "BadTopic", count: 1)])
+                        ], waiting: []))
+            let cy = try await store.history(of: UserID(rawValue: "cy")!, in: portal, limit: 50)
+            #expect(
+                cy.waiting == [.init(notification: waiting, event: "e-1", rule: "chat", kind: "held", dueAt: later)])
+            #expect(cy.rows.map(\.until) == [later])
+            let other = try await store.history(of: UserID(rawValue: "ann")!, in: AppID(rawValue: "other")!, limit: 50)
+            #expect(other.rows.isEmpty && other.waiting.isEmpty)
+        }
+    }
 }

@@ -53,7 +53,7 @@ import Testing
                 #expect(!ports(rule).isEmpty, "\(name)")
             }
         }
-        #expect(found == 8)
+        #expect(found == 10)
     }
 
     @Test func `broker and database are reachable on their ports from inside only`() throws {

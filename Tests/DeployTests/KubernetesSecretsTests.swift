@@ -24,8 +24,10 @@ import TestSupport
             let volumes = workload.pod?["volumes"]?.items ?? []
             for container in try Container.kubernetes() where container.description.hasSuffix(": \(workload.name)") {
                 for (name, value) in container.environment where value.hasPrefix("/") {
-                    // Files in the image.
-                    if value.hasPrefix("/usr/share/heliograph") { continue }
+                    // Files in the image, and files that the process creates.
+                    if value.hasPrefix("/usr/share/heliograph") || value.hasPrefix("/var/lib/heliograph") { continue }
+                    // The demonstration has no console.
+                    if workload.name == "console" { continue }
                     let mounts = workload.containers[0]["volumeMounts"]?.items ?? []
                     let mount = mounts.first { value.hasPrefix(($0["mountPath"]?.text ?? "-") + "/") }
                     let volume = volumes.first { $0["name"]?.text == mount?["name"]?.text }

@@ -50,6 +50,7 @@ def demo_is_finished(stack) -> bool:
 def stack(tmp_path_factory):
     """A running stack. `stack.output` is the output of deploy/local/up, `stack.demo` the pushes of the demo."""
     stack = Stack(tmp_path_factory.mktemp("stack"), free_port_base())
+    stack.environment["LOCAL_CONSOLE"] = "yes"
     stack.output = stack.up()
     eventually(lambda: demo_is_finished(stack), 30, "the end of the demo")
     stack.demo = {provider: stack.requests(provider) for provider in ("apns", "fcm")}

@@ -29,7 +29,7 @@ def own_reservations(monkeypatch):
 
 def test_each_reservation_has_ports_of_its_own():
     assert [free_port_base(BASES) for _ in BASES] == list(BASES)
-    with pytest.raises(RuntimeError, match="no 25 free ports"):
+    with pytest.raises(RuntimeError, match="no 30 free ports"):
         free_port_base(BASES)
 
 

@@ -11,6 +11,7 @@ struct OperatorRoutes: Sendable {
     let explanations: ExplanationStore
     let revocations: RevocationLog
     let counts: CountStore
+    let histories: UserHistoryStore
     let keys: APIKeyAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
@@ -19,6 +20,13 @@ struct OperatorRoutes: Sendable {
             await keys.answer(request, context, .readEvents) { query in
                 let question = try question(context, query)
                 return (question.app, { try await explain(question) })
+            }
+        }
+        router.get("v1/operator/notifications") { request, context in
+            await keys.answer(request, context, .readEvents) { query in
+                let (app, user) = (try query.app(), try query.user())
+                let limit = try query.limit(maximum: UserHistoryStore.maximumRows) ?? Self.usualPage
+                return (app, { try await histories.history(of: user, in: app, limit: limit).json })
             }
         }
         router.get("v1/operator/counts") { request, context in

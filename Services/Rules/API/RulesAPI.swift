@@ -45,7 +45,7 @@ struct RulesAPI: Sendable {
         ).add(to: router)
         OperatorRoutes(
             explanations: ExplanationStore(operators), revocations: RevocationLog(operators),
-            counts: CountStore(operators), keys: keys, now: now
+            counts: CountStore(operators), histories: UserHistoryStore(operators), keys: keys, now: now
         ).add(to: router)
         RevocationRoutes(revocations: RevocationLog(operators), keys: keys).add(to: router)
         router.addDescription(PackageResources.openapi_yaml)

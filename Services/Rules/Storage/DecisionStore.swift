@@ -76,11 +76,34 @@ struct DecisionStore: Sendable {
     }
 
     /// The events among these that were decided before.
+    ///
+    /// A lost connection leaves a transaction whose end is unknown: it may commit after the event was redelivered, and a
+    /// SELECT would not see it. An insert of the same key waits for its end. It is rolled back.
+    ///
+    /// - Throws: if such a transaction does not end within the lock timeout; the event is then redelivered.
     func decided(among events: [UUID]) async throws -> Set<UUID> {
         guard !events.isEmpty else { return [] }
-        return try await Outage.ofDatabase {
-            try await pool.query("SELECT key FROM rules.event WHERE key = ANY(\(events))").keys
+        do {
+            return try await Outage.ofDatabase {
+                try await pool.transaction { transaction in
+                    let undecided = try await transaction.query(
+                        """
+                        INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+                        SELECT key, '', '', '', '', key, statement_timestamp() FROM unnest(\(events)) AS new (key) ORDER BY key
+                        ON CONFLICT DO NOTHING RETURNING key
+                        """
+                    ).keys
+                    throw Probed(undecided: undecided)
+                }
+            }
+        } catch let probed as Probed {
+            return Set(events).subtracting(probed.undecided)
         }
+    }
+
+    /// Rolls the transaction of ``decided(among:)`` back.
+    private struct Probed: Error {
+        let undecided: Set<UUID>
     }
 
     /// Adds group members to the recipients: the present members or, for a known event, the recipients of its first

@@ -16,6 +16,8 @@ struct Credentials: Sendable {
             ])
         let code = await process.exit()
         guard code == 0 else { throw ScriptFailure(code: code, output: process.errors) }
+        // Those of the job `console-keys`, which needs a database.
+        for name in ["console-rules-key", "console-registry-key"] { try folder.write(name, "hgk_test") }
         return Credentials(folder: folder)
     }
 
@@ -27,6 +29,7 @@ struct Credentials: Sendable {
     /// Maps a path in the image to a local path.
     @Sendable func translate(_ value: String) -> String {
         value.replacing("/run/heliograph", with: folder.path)
+            .replacing("/var/lib/heliograph", with: folder.path)
             .replacing("/usr/share/heliograph/RuleSets", with: "\(Repository.root)/Services/Rules/RuleSets")
             .replacing("/usr/share/heliograph/Services", with: "\(Repository.root)/Services")
     }

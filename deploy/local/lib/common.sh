@@ -31,11 +31,11 @@ ports() {
   SIMULATOR_APNS_PORT=$((PORT_BASE + 4)) SIMULATOR_APNS_SANDBOX_PORT=$((PORT_BASE + 5))
   SIMULATOR_FCM_PORT=$((PORT_BASE + 6)) SIMULATOR_CONTROL_PORT=$((PORT_BASE + 7))
   REGISTRY_PORT=$((PORT_BASE + 8)) RULES_PORT=$((PORT_BASE + 9))
-  # 10 to 15, 22 and 23 are the admin ports. Only a cluster uses the ports of its further nodes, by node number.
+  # 10 to 15, 22, 23 and 27 are the admin ports. Only a cluster uses the ports of its further nodes, by node number.
   AMQP_PORTS=([1]=$AMQP_PORT [2]=$((PORT_BASE + 16)) [3]=$((PORT_BASE + 18)))
   DIST_PORTS=([1]=$DIST_PORT [2]=$((PORT_BASE + 17)) [3]=$((PORT_BASE + 19)))
   STANDBY_PORT=$((PORT_BASE + 20))
-  EVENTS_API_PORT=$((PORT_BASE + 21))
+  EVENTS_API_PORT=$((PORT_BASE + 21)) CONSOLE_PORT=$((PORT_BASE + 26))
 }
 
 # admin_port SERVICE: the port of /metrics and /health.
@@ -49,6 +49,7 @@ admin_port() {
     provider-simulator) echo $((PORT_BASE + 15)) ;;
     events-api) echo $((PORT_BASE + 22)) ;;
     webhook-sender) echo $((PORT_BASE + 23)) ;;
+    console) echo $((PORT_BASE + 27)) ;;
     *) fail "no admin port for '$1'" ;;
   esac
 }

@@ -101,7 +101,7 @@ build_images() {
   local service
   : >"$CONTAINERS/images.txt"
   say "Building the images (the first takes about 12 minutes on two cores; log: $CONTAINERS/build-rules.log)"
-  for service in rules "${SERVICES[@]}"; do
+  for service in rules "${SERVICES[@]}" console; do
     if [ "$service" != rules ] || ! grep -q '/rules ' "$CONTAINERS/images.txt"; then
       build_image "$service" --build-arg "SERVICE=$service"
     fi

@@ -63,6 +63,7 @@ show_requests() {
 
 print_addresses() {
   say "Addresses"
+  [ "${LOCAL_CONSOLE:-yes}" = no ] || note "console        http://127.0.0.1:$CONSOLE_PORT/   (a development login; shows why people did or did not get a push)"
   note "phones         http://127.0.0.1:$SIMULATOR_CONTROL_PORT/"
   note "request log    http://127.0.0.1:$SIMULATOR_CONTROL_PORT/apns/requests"
   note "registry       POST http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register"

@@ -31,7 +31,7 @@ class Stack:
         self.port_base = port_base
         self.build = build
         self.environment = dict(
-            os.environ, LOCAL_STATE=str(self.state), LOCAL_PORT_BASE=str(port_base), LOCAL_BUILD=build
+            os.environ, LOCAL_STATE=str(self.state), LOCAL_PORT_BASE=str(port_base), LOCAL_BUILD=build, LOCAL_CONSOLE="no",
         )
 
     def up(self, *options: str, timeout: float = 900) -> str:

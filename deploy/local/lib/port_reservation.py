@@ -11,7 +11,7 @@ import socket
 import sys
 
 # Each base reserves this many consecutive ports.
-PORTS = 25
+PORTS = 30
 BASES = range(21000, 29000, PORTS)
 
 # Keeps the reservations of this process.
@@ -19,7 +19,7 @@ _reservations: list[socket.socket] = []
 
 
 def free_port_base(bases: range = BASES) -> int:
-    """Returns the first of 25 consecutive free ports, and reserves them until the process ends."""
+    """Returns the first of 30 consecutive free ports, and reserves them until the process ends."""
     for base in bases:
         reservation = socket.socket(socket.AF_UNIX)
         try:

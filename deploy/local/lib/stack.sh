@@ -176,7 +176,7 @@ service_environment() {
   echo "HELIOGRAPH_APPS=$STATE/apps.yaml"
   echo "LOG_LEVEL=${LOG_LEVEL:-info}"
   echo "LOG_FORMAT=${LOG_FORMAT:-text}"
-  [ "$service" = provider-simulator ] \
+  [ "$service" = provider-simulator ] || [ "$service" = console ] \
     || echo "AMQP_URL_FILE=$(broker_url "$service" "$(secret "broker-$service")" | through_proxy "$service" \
       | private_file "amqp-url-$service")"
   case $service in
@@ -203,6 +203,17 @@ service_environment() {
       echo "EVENTS_API_PORT=$EVENTS_API_PORT"
       echo "EVENTS_API_KEY_EVENTS=${LOCAL_KEY_EVENTS:-0}"
       echo "EVENTS_API_MATRIX_KEY_FILE=$(secret_file matrix)" ;;
+    console)
+      echo "CONSOLE_PORT=$CONSOLE_PORT"
+      echo "CONSOLE_URL=http://127.0.0.1:$CONSOLE_PORT"
+      echo "CONSOLE_RULES_URL=http://127.0.0.1:$RULES_PORT"
+      echo "CONSOLE_RULES_KEY_FILE=$STATE/secrets/console-rules"
+      echo "CONSOLE_REGISTRY_URL=http://127.0.0.1:$REGISTRY_PORT"
+      echo "CONSOLE_REGISTRY_KEY_FILE=$STATE/secrets/console-registry"
+      echo "CONSOLE_SERVICES=$(observed_services)"
+      echo "CONSOLE_SESSION_KEY_FILE=$(secret_file console-session)"
+      echo "CONSOLE_AUDIT_FILE=$STATE/audit.jsonl"
+      echo "CONSOLE_LOGIN=development" ;;
     feedback)
       # Short, for experiments: a spike below the guard's minimum is not detected in this time.
       echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;
@@ -232,6 +243,15 @@ service_environment() {
   esac
   # Further variables of an experiment.
   [ ! -f "$STATE/environment/$service" ] || cat "$STATE/environment/$service"
+}
+
+# The admin addresses of the stages, for the console.
+observed_services() {
+  local service list=
+  for service in "${SERVICES[@]}"; do
+    [ "$service" = provider-simulator ] || list+="${list:+,}$service=http://127.0.0.1:$(admin_port "$service")"
+  done
+  echo "$list"
 }
 
 # through_proxy SERVICE: replaces the ports of standard input with those of the service's proxy. The file `proxies` has
@@ -284,6 +304,7 @@ export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)
 export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
 export RULES_URL='http://127.0.0.1:$RULES_PORT'
 export EVENTS_API_URL='http://127.0.0.1:$EVENTS_API_PORT'
+export CONSOLE_URL='http://127.0.0.1:$CONSOLE_PORT'
 export FEEDBACK_URL='http://127.0.0.1:$(admin_port feedback)'
 export SIMULATOR_URL='http://127.0.0.1:$SIMULATOR_CONTROL_PORT'
 export APNS_URL='https://localhost:$SIMULATOR_APNS_PORT'
@@ -371,7 +392,7 @@ start_stack() {
 # Stops everything that this stack started, in reverse order.
 stop_stack() {
   local service pids=()
-  for service in "${SERVICES[@]}"; do
+  for service in console "${SERVICES[@]}"; do
     stop_process "$service" 40 &
     pids+=($!)
   done
