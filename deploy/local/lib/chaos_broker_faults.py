@@ -2,6 +2,7 @@
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from chaos_fault import CONNECTION_LOST, NOT_CONNECTED, Fault
 from chaos_service_faults import unacknowledged_pushes
@@ -245,12 +246,15 @@ class StoppedDuringOutage(Fault):
     def begin(self, stack, random):
         self.extra_pushes = unacknowledged_pushes(stack)
         stack.signal("broker", signal.SIGSTOP)
-        seconds = {}
-        for service in SERVICES:
+
+        def stop(service: str) -> float:
             begun = time.monotonic()
             stack.stop(service)
-            seconds[service] = round(time.monotonic() - begun, 1)
-        return {"seconds": seconds}
+            return round(time.monotonic() - begun, 1)
+
+        # A stage waits for the broker until its shutdown deadline.
+        with ThreadPoolExecutor(len(SERVICES)) as stops:
+            return {"seconds": dict(zip(SERVICES, stops.map(stop, SERVICES), strict=True))}
 
     def end(self, stack):
         stack.signal("broker", signal.SIGCONT)
