@@ -3,7 +3,7 @@ import PushProtocol
 
 /// Parts of several pages.
 enum Parts {
-    /// A table that scrolls by itself on a narrow screen, or a sentence if it has no rows.
+    /// Returns a table in a region of its own that scrolls, or a sentence if there are no rows.
     static func table(_ caption: String, _ heads: [String], _ rows: [HTML], none: String) -> HTML {
         guard !rows.isEmpty else { return "<section><h2>\(caption)</h2><p class=\"none\">\(none)</p></section>" }
         let cells = heads.map { head -> HTML in "<th scope=\"col\">\(head)</th>" }
@@ -25,7 +25,7 @@ enum Parts {
         return "<time datetime=\"\(text)\">\(text.replacing("T", with: " ").replacing("Z", with: " UTC"))</time>"
     }
 
-    /// A word with the colour of its meaning; the word itself tells it too.
+    /// Returns a word in the colour of its meaning.
     static func word(_ text: String) -> HTML { "<span class=\"word \(tone(text))\">\(text)</span>" }
 
     private static func tone(_ word: String) -> String {

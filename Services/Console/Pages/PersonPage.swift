@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// A person: what waits, the last notifications, devices and choices.
+/// A person's waiting and last notifications, devices and choices.
 struct PersonPage {
     let app: String
     let user: String

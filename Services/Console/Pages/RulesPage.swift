@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// What each rule sent, and what people did with it.
+/// The counts of each rule: sent, accepted, failed, opened, dismissed.
 struct RulesPage {
     enum Window: String, CaseIterable {
         case day, week, month

@@ -1,4 +1,4 @@
-/// The page of a person who is not signed in.
+/// The pages of the sign-in.
 enum SignInPage {
     static func development(target: String) -> Page {
         let roles = Role.allCases.reversed().map { role -> HTML in "<option>\(role.rawValue)</option>" }

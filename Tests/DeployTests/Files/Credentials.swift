@@ -16,7 +16,7 @@ struct Credentials: Sendable {
             ])
         let code = await process.exit()
         guard code == 0 else { throw ScriptFailure(code: code, output: process.errors) }
-        // Those of the job `console-keys`, which needs a database.
+        // The job `console-keys` writes these files, and needs a database.
         for name in ["console-rules-key", "console-registry-key"] { try folder.write(name, "hgk_test") }
         return Credentials(folder: folder)
     }
