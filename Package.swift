@@ -276,7 +276,7 @@ let package = Package(
             [
                 "ServiceConnections", "ServiceKit", "HTTPAuth", "HTTPSFetch", "PushProtocol", crypto, hummingbird,
                 httpTypes, logging, nioCore,
-            ], data: ["README.md"], embedded: ["Pages/console.css"]),
+            ], data: ["README.md", "Screens"], embedded: ["Pages/console.css"]),
         service(
             "Pushctl",
             [
