@@ -59,8 +59,8 @@ enum ImportRules {
             "ServiceConnections", "ServiceKit", "Messaging", "HTTPSFetch", "Primitives", "PushProtocol",
         ],
         "Pushctl": [
-            "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
-            "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RegistryStore", "FeedbackStore", "RuleDryRun", "RuleEngine", "RuleLanguage", "Contracts", "HTTPAuth",
+            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol", "HTTP2", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
