@@ -280,8 +280,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections",
-                "ServiceKit",
+                "RegistryStore", "FeedbackStore", "RuleDryRun", "RuleEngine", "RuleLanguage", "Contracts", "HTTPAuth",
+                "ServiceConnections", "ServiceKit",
                 "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
                 "Primitives", "PushProtocol", "HTTP2", "HTTPSFetch", argumentParser, jwtKit, crypto, cryptoExtras,
                 logging,

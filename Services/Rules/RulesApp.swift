@@ -50,7 +50,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census, .events], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 20)
+        let database = try context.database(schema: "rules", migration: 21)
 
         let pool = database.pool
         let logger = context.logger
@@ -62,11 +62,13 @@ struct RulesApp {
 
         let connections = try context.settings.integer(.databasePoolSize)
         let bulkThrottle = BulkThrottle()
+        let recordedApps: @Sendable () -> Set<AppID> = { Set(apps.recordings.keys) }
+        let decisions = DecisionStore(pool: pool, logger: logger, recordedApps: recordedApps)
         let events = try context.stage(
             "events", queues: WorkQueue.events(of: catalog.ids),
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(
-                currentRules: currentRules, store: DecisionStore(pool: pool, logger: logger),
+                currentRules: currentRules, store: decisions,
                 bulkThrottle: bulkThrottle, now: now, logger: logger))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,
@@ -106,7 +108,10 @@ struct RulesApp {
             case .sweeper:
                 Sweeper(
                     tombstones: TombstoneStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
-                    terms: terms, now: now, logger: logger)
+                    terms: terms,
+                    recordings: Sweeper.RecordingSweep(
+                        store: RecordingStore(pool: pool), terms: { apps.recordings }),
+                    now: now, logger: logger)
             case .statsRollup: StatsRollup(store: StatsStore(pool: pool, logger: logger), now: now, logger: logger)
             case .deliveryReportWorker:
                 DeliveryReportWorker(
@@ -114,18 +119,20 @@ struct RulesApp {
                     logger: logger)
             case .scheduledSendWorker:
                 ScheduledSendWorker(
-                    service: context.name, store: HeldStore(pool: pool, logger: logger), currentRules: currentRules,
+                    service: context.name,
+                    store: HeldStore(pool: pool, logger: logger, recordedApps: recordedApps),
+                    currentRules: currentRules,
                     bus: bus.bus,
                     bulkThrottle: bulkThrottle, now: now, logger: logger)
             case .fanOutWorker:
                 FanOutWorker(
                     service: context.name,
-                    store: FanOutStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
+                    store: FanOutStore(decisions: decisions, logger: logger),
                     currentRules: currentRules, bus: bus.bus, bulkThrottle: bulkThrottle, now: now, logger: logger)
             case .digestWorker:
                 DigestWorker(
-                    store: DigestStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger
-                )
+                    store: DigestStore(pool: pool, logger: logger, recordedApps: recordedApps),
+                    currentRules: currentRules, now: now, logger: logger)
             case .badgeCorrector:
                 BadgeCorrector(
                     service: context.name, store: BadgeStore(pool: pool, logger: logger), currentRules: currentRules,

@@ -60,8 +60,8 @@ enum ImportRules {
         ],
         "Console": ["ServiceConnections", "ServiceKit", "HTTPAuth", "HTTPSFetch", "PushProtocol"],
         "Pushctl": [
-            "RegistryStore", "FeedbackStore", "RuleDryRun", "Contracts", "HTTPAuth", "ServiceConnections", "ServiceKit",
-            "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "RegistryStore", "FeedbackStore", "RuleDryRun", "RuleEngine", "RuleLanguage", "Contracts", "HTTPAuth",
+            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
             "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol", "HTTP2", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],

@@ -185,6 +185,7 @@ import TestSupport
                   - { algorithm: HS256, key-file: ../key, audience: events }
                 web-origins: ["https://portal.example", "http://localhost:3000"]
                 events-to: [courier]
+                recording: { days: 14, at-most: 500 }
                 reports: { queue: true }
                 webhooks:
                   - { name: crm, url: "https://crm.example/x?a=%22b", secret-file: ../key, events: [receipt, delivery] }
@@ -201,6 +202,7 @@ import TestSupport
         #expect(after.apps.first?.publishers.map(\.audience) == ["events"])
         #expect(after.apps.first?.webOrigins == ["https://portal.example", "http://localhost:3000"])
         #expect(after.apps.first?.eventBorrowers == [AppID(rawValue: "courier")!])
+        #expect(after.apps.first?.recording == RecordingTerms(days: 14, limit: 500))
         #expect(after.apps.first?.webhooks == before.apps.first?.webhooks)
         #expect(after.reportConsumers == before.reportConsumers && after.reportConsumers.upstreams.count == 1)
         guard case .key(let key)? = after.apps.last?.apns?.credential else { throw CommandError("no key") }

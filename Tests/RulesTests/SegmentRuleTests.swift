@@ -177,6 +177,18 @@ import TestSupport
         }
     }
 
+    @Test func `a preview leaves the hold-out of a segment out`() throws {
+        var dryRun = DryRun(RuleSets([try parse(Self.rules())]))
+        let named = (1...500).map { "u-\($0)" }
+        dryRun.segments["tag city/malaga"] = named.map(user)
+        dryRun.process(Self.offer, at: moment("2026-03-15T12:00:00Z"))
+        let audience = try #require(
+            try parse(Self.rules()).evaluate(Self.offer, now: .now).compactMap(\.segment).first?.audience)
+        let told = dryRun.predictions.dropFirst().map(\.user.rawValue)
+        #expect(told.sorted() == named.filter { !audience.isHeldOut(user($0)) && $0 != "9" }.sorted())
+        #expect((400..<490).contains(told.count))
+    }
+
     @Test func `a preview decides the users that the people file names`() throws {
         var dryRun = DryRun(RuleSets([try parse(Self.rules())]))
         try DryRunFiles.people(

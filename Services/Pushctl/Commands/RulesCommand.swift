@@ -7,5 +7,7 @@ struct RulesCommand: AsyncParsableCommand {
         commandName: "rules",
         abstract:
             "Check rule files, preview their notifications, compare two versions, describe their events, and count outcomes.",
-        subcommands: RuleTool.commands + [RuleCountsCommand.self])
+        subcommands: RuleTool.commands.filter { $0 != RuleTool.Diff.self } + [
+            RulesDiffCommand.self, RuleCountsCommand.self,
+        ])
 }

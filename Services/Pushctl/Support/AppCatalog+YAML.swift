@@ -27,6 +27,9 @@ extension AppCatalog {
                 let borrowers = app.eventBorrowers.sorted().map { quoted($0.rawValue) }
                 lines.append("    events-to: [\(borrowers.joined(separator: ", "))]")
             }
+            if let recording = app.recording {
+                lines.append("    recording: { days: \(recording.days), at-most: \(recording.limit) }")
+            }
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -74,14 +74,22 @@ struct DryRun {
         }
     }
 
-    private mutating func decide(_ event: DomainEvent, _ now: Timestamp) {
-        switch ruleSets.evaluate(event, now: now, arrivedAt: now) {
+    /// - Parameters:
+    ///   - arrivedAt: `nil` stands for `now`.
+    ///   - large: the rules whose recipients are decided later, in steps.
+    mutating func decide(
+        _ event: DomainEvent, _ now: Timestamp, arrivedAt: Timestamp? = nil, without large: Set<String> = []
+    ) {
+        let arrival = arrivedAt ?? now
+        switch ruleSets.evaluate(event, now: now, arrivedAt: arrival) {
         case .unknownApp: refuse(event, now, "there is no rule file for \(event.app)")
         case .unknownType: refuse(event, now, "the rule file of \(event.app) does not list the event \(event.type)")
         case .expired: refuse(event, now, "its expirytime has passed")
         case .unrenderable(let error): refuse(event, now, "\(error)")
         case .notify(let drafts, let signals, let ruleSet):
-            let event = EventCase(event, ruleSet: ruleSet, arrivedAt: now, drafts: drafts, signals: signals)
+            let event = EventCase(
+                event, ruleSet: ruleSet, arrivedAt: arrival,
+                drafts: large.isEmpty ? drafts : drafts.filter { !large.contains($0.rendered.rule) }, signals: signals)
             do {
                 try event.checkSizes()
             } catch {
@@ -96,9 +104,10 @@ struct DryRun {
         }
     }
 
-    /// The pages of a segment whose users the people file names.
+    /// The pages of a segment whose users the people file names, without the users of the hold-out.
     private func pages(of draft: NotificationDraft, _ event: DomainEvent) -> [SegmentPage] {
-        guard let segment = draft.segment, let users = segments[segment.audience.members.segmentName] else { return [] }
+        guard let segment = draft.segment, let named = segments[segment.audience.members.segmentName] else { return [] }
+        let users = named.filter { !segment.audience.isHeldOut($0) }
         let (rule, campaign) = (draft.rendered.rule, segment.audience.campaign)
         guard !users.isEmpty else { return [.nobody(for: event, by: rule, campaign: campaign)] }
         return SegmentPage.pages(of: users, for: event, by: rule, campaign: campaign, range: 0, step: 0)

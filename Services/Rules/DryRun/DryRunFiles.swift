@@ -13,6 +13,20 @@ enum DryRunFiles {
         return RuleSets([try RuleFile.parse(text, file: file)])
     }
 
+    /// The rule sets to compare.
+    ///
+    /// - Parameters:
+    ///   - new: `nil`: the old rules, with the changes of the branch.
+    ///   - branch: changes of the new rules, such as `cap=3`.
+    static func pair(old: String, new: String?, branch: String?) throws -> (old: RuleSets, new: RuleSets) {
+        guard new != nil || branch != nil else {
+            throw Problem(description: "give the new rules, or a change of the old ones with --branch")
+        }
+        let oldRules = try ruleSets(old)
+        let newRules = try new.map { path throws(RuleFileError) in try ruleSets(path) } ?? oldRules
+        return (oldRules, try branch.map { text in try RuleBranch(text).applied(to: newRules) } ?? newRules)
+    }
+
     /// The text and the name of an app's rule file. `path` is the file, or a folder with it.
     static func ruleFile(_ path: String, app: AppID) throws(RuleFileError) -> (text: String, file: String) {
         try text(isFolder(path) ? "\(path)/\(app).yaml" : path)

@@ -22,6 +22,13 @@ struct DryRunGroup: Sendable {
             .sorted { FanOutPage.precedes($0.user.rawValue, $1.user.rawValue) }
     }
 
+    init() {}
+
+    /// A group with these members since `moment`.
+    init(_ members: [GroupReference.Member], at moment: Timestamp) {
+        for member in members { entries[member.user] = Entry(role: member.role, hasLeft: false, at: moment) }
+    }
+
     mutating func add(_ user: UserID, role: String?) {
         entries[user] = Entry(role: role, hasLeft: false, at: Timestamp(milliseconds: 0))
     }

@@ -25,7 +25,7 @@ struct DryRunOptions: ParsableArguments {
     /// The time of events without one begins at 2026-01-01.
     static let start = Timestamp(milliseconds: 1_767_225_600_000)
     /// How long the dry run continues after the last event at most. It ends as soon as nothing is held or collected.
-    private static let rest = Duration.seconds(400 * 86_400)
+    static let rest = Duration.seconds(400 * 86_400)
 
     /// Processes the events by these rules.
     ///

@@ -82,6 +82,8 @@ package struct RuleTool: ParsableCommand {
             discussion: """
                 Users get more, fewer, later, earlier or different pushes. Nothing is sent.
 
+                \(branches)
+
                 \(DryRunOptions.files)
 
                 \(exitCodes)
@@ -89,18 +91,26 @@ package struct RuleTool: ParsableCommand {
 
         @Argument(help: ArgumentHelp("The old rules: a folder of rule files, or a single file.", valueName: "old"))
         var old: String
-        @Argument(help: ArgumentHelp("The new rules.", valueName: "new"))
-        var new: String
+        @Argument(help: ArgumentHelp("The new rules. Left out: the old rules, changed by --branch.", valueName: "new"))
+        var new: String?
+        @Option(help: branchHelp) var branch: String?
         @OptionGroup var files: DryRunOptions
         @Flag(help: "Print one JSON document instead of text.") var json = false
 
         package init() {}
 
         func answer(read: (String) -> Data?) throws -> Answer {
-            RuleTool.diff(
-                try files.runDry(DryRunFiles.ruleSets(old), read), try files.runDry(DryRunFiles.ruleSets(new), read))
+            let rules = try DryRunFiles.pair(old: old, new: new, branch: branch)
+            return RuleTool.diff(try files.runDry(rules.old, read), try files.runDry(rules.new, read))
         }
     }
+
+    package static let branches = """
+        A branch is a list of changes: cap=3 (every cap), cap.NAME=3/6h (one cap and its window), quiet=22-8 (quiet hours \
+        of users without their own) and type.NAME=off (off for users without a choice).
+        """
+    package static let branchHelp = ArgumentHelp(
+        "Changes of the new rules, such as cap=3,quiet=22-8.", valueName: "changes")
 
     private static let exitCodes =
         "Exit codes: 0 no mistake, no difference; 1 a mistake, a difference, or a file that cannot be read; "
@@ -115,6 +125,13 @@ struct Answer: Hashable, Sendable {
     /// The document in place of the lines; `nil` if there is none.
     var json: JSONValue?
 }
+
+/// An error in the input of a command. Its description is shown to the user.
+package protocol RuleToolError: Error, CustomStringConvertible {}
+
+extension RuleFileError: RuleToolError {}
+extension RuleBranch.Problem: RuleToolError {}
+extension DryRunFiles.Problem: RuleToolError {}
 
 protocol RuleToolCommand: ParsableCommand {
     /// Whether to print ``Answer/json`` in place of the lines.
@@ -199,15 +216,16 @@ extension RuleTool {
             let found = differences.filter { $0.kind == kind }
             guard !found.isEmpty else { continue }
             answer.lines.append("\(kind.rawValue): \(found.count)")
-            for difference in found {
-                guard let prediction = difference.new ?? difference.old else { continue }
-                let times = [difference.old, difference.new].map { $0.map { time($0.at) } ?? "never" }
-                answer.lines.append(
-                    "  \(prediction.user)  \(prediction.event)  \(prediction.rule)  \(times.joined(separator: " → "))")
-            }
+            answer.lines += found.compactMap(line)
         }
         if differences.isEmpty { answer.lines = ["no difference: every user gets the same pushes at the same time"] }
         return answer
+    }
+
+    static func line(_ difference: DryRunDifference) -> String? {
+        guard let prediction = difference.prediction else { return nil }
+        let times = [difference.old, difference.new].map { $0.map { time($0.at) } ?? "never" }
+        return "  \(prediction.user)  \(prediction.event)  \(prediction.rule)  \(times.joined(separator: " → "))"
     }
 
     private static func time(_ moment: Timestamp) -> String { RFC3339.string(from: moment.date) }

@@ -13,8 +13,10 @@ struct DecisionStore: Sendable {
     /// The end of quiet hours is spread over this time, to avoid a burst for each time zone.
     var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
+    /// The apps whose decisions are recorded.
+    var recordedApps: @Sendable () -> Set<AppID> = { [] }
 
-    static let defaultSpread = Duration.seconds(600)
+    static let defaultSpread = RuleDecision.spread
 
     struct BatchDecisions: Sendable {
         /// By event.
@@ -66,11 +68,15 @@ struct DecisionStore: Sendable {
                 try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
                 var present: [EventCase] = []
                 for event in events where knownEvents[event.record.key]?.isSettled != true { present.append(event) }
-                let largeAudiences = try await gatherMembers(&present, knownEvents, transaction)
+                var recorder = DecisionRecorder(recordedApps(), now: now)
+                let largeAudiences = try await gatherMembers(&present, knownEvents, &recorder, transaction)
                 try await transaction.open(largeAudiences)
-                if isLate { present = try await transaction.withoutErased(present) }
+                if isLate {
+                    recorder.leaveOut(try await transaction.eventsOfErased(recorder.names(in: present), present))
+                    present = try await transaction.withoutErased(present)
+                }
                 return try await storeDecisions(
-                    present, new: new, knownEvents, revoked: revoked, transaction, now: now)
+                    present, new: new, knownEvents, revoked: revoked, &recorder, transaction, now: now)
             }
         }
     }
@@ -111,7 +117,8 @@ struct DecisionStore: Sendable {
     ///
     /// - Returns: the removed notifications of new events.
     private func gatherMembers(
-        _ events: inout [EventCase], _ knownEvents: [UUID: KnownEvent], _ transaction: PostgresTransaction
+        _ events: inout [EventCase], _ knownEvents: [UUID: KnownEvent], _ recorder: inout DecisionRecorder,
+        _ transaction: PostgresTransaction
     ) async throws -> [LargeAudience] {
         var largeAudiences: [LargeAudience] = []
         let fresh = events.filter { knownEvents[$0.record.key] == nil }.flatMap { event in
@@ -123,21 +130,24 @@ struct DecisionStore: Sendable {
         for index in events.indices {
             let record = events[index].record
             let known = knownEvents[record.key]
-            events[index].drafts = events[index].drafts.compactMap { draft in
+            let event = events[index]
+            events[index].drafts = event.drafts.compactMap { draft in
                 if known?.largeAudiences.contains(draft.rendered.rule) == true { return nil }
                 let groups = draft.groupReferences.map { groupReference in
                     (groupReference, members[GroupKey(app: record.app, group: groupReference.group), default: []])
                 }
                 let count = groups.reduce(draft.recipients.count) { $0 + $1.1.count }
                 if known == nil, count > LargeAudience.threshold {
+                    recorder.noteLargeAudience(of: draft.rendered.rule, event)
                     largeAudiences.append(
                         LargeAudience(
-                            event: events[index].event, rule: draft.rendered.rule, arrivedAt: record.arrivedAt,
+                            event: event.event, rule: draft.rendered.rule, arrivedAt: record.arrivedAt,
                             named: draft.recipients.count, groupReferences: Set(draft.groupReferences.map(\.group)))
                     )
                     return nil
                 }
                 guard !draft.groupReferences.isEmpty else { return draft }
+                recorder.note(groups, of: event)
                 return draft.joined(
                     by: known?.users[draft.rendered.rule]
                         ?? groups.flatMap { groupReference, members in
@@ -154,15 +164,16 @@ struct DecisionStore: Sendable {
     ) async throws -> BatchDecisions {
         let key = event.record.key
         let revoked = try await transaction.revokedEvents(known == nil ? [key] : [])
+        var recorder = DecisionRecorder(recordedApps(), now: now)
         return try await storeDecisions(
-            [event], new: known == nil ? [key] : [], known.map { [key: $0] } ?? [:], revoked: revoked, transaction,
-            now: now)
+            [event], new: known == nil ? [key] : [], known.map { [key: $0] } ?? [:], revoked: revoked, isPage: true,
+            &recorder, transaction, now: now)
     }
 
     /// Decides new events, and restores the notifications of known events.
     private func storeDecisions(
         _ events: [EventCase], new: Set<UUID>, _ knownEvents: [UUID: KnownEvent], revoked: [UUID: Set<UserID?>],
-        _ transaction: PostgresTransaction, now: Timestamp
+        isPage: Bool = false, _ recorder: inout DecisionRecorder, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws -> BatchDecisions {
         var batchDecisions = BatchDecisions()
         for (key, known) in knownEvents where known.isSettled { batchDecisions.answers[key] = .settled }
@@ -178,13 +189,15 @@ struct DecisionStore: Sendable {
         try await transaction.readDedupeKeys(fresh, &people, now: now)
         var writes = DecisionWrites(decidedAt: now)
         for var event in events {
-            event.drafts = event.drafts.flatMap { $0.localized(people) }
             let key = event.record.key
+            let isRecorded = knownEvents[key] == nil && recorder.add(event, isPage: isPage, people, news)
+            event.drafts = event.drafts.flatMap { $0.localized(people) }
             if let known = knownEvents[key] {
                 batchDecisions.answers[key] = .decided(known.answers, event.drafts)
                 continue
             }
             let decisions = event.decisions(&people, news, now: now)
+            if isRecorded { recorder.count(decisions.count) }
             writes.read(event)
             writes.add(event, decisions, people, spread: spread)
             batchDecisions.answers[key] = .decided(
@@ -196,6 +209,7 @@ struct DecisionStore: Sendable {
             writes.dedupeUntil[key] = people[key]?.dedupeUntil
         }
         try await transaction.keep(writes, people, now: now)
+        try await transaction.keep(recorder.recordings)
         batchDecisions.unread = try await transaction.unread(Set(events.flatMap(\.peopleWithUnreadBadge)))
         return batchDecisions
     }

@@ -13,6 +13,8 @@ struct DigestStore: Sendable {
 
     let pool: PostgresPool
     var logger = Logger.rules
+    /// The apps whose decisions are recorded.
+    var recordedApps: @Sendable () -> Set<AppID> = { [] }
 
     /// A digest that could not be rendered. Its items are gone.
     struct Failure: Sendable {
@@ -62,9 +64,13 @@ struct DigestStore: Sendable {
                 settingsOf: keys.map(\.person), capsOf: [], presenceOf: [], now: now, logger)
             var writes = DecisionWrites(decidedAt: now)
             var failures: [Failure] = []
+            var recorder = DecisionRecorder(recordedApps(), now: now)
             for index in buckets.indices {
                 buckets[index].bucket.items = items[buckets[index].key] ?? []
                 let settings = people[buckets[index].key.person]?.settings ?? PersonalSettings()
+                let row = buckets[index]
+                let before = writes.decisions.count
+                defer { recorder.add(row, writes.decisions[before...], settings) }
                 do throws(RenderError) {
                     try buckets[index].close(by: ruleSets, settings, &writes, now: now)
                 } catch {
@@ -73,6 +79,7 @@ struct DigestStore: Sendable {
                 }
             }
             if !writes.isEmpty { try await transaction.execute(writes.sql()) }
+            try await transaction.keep(recorder.recordings)
             try await transaction.execute(DigestRows.remove(buckets))
             try await transaction.execute(DigestRows.markTold(buckets))
             try await transaction.execute(DigestRows.update(buckets))

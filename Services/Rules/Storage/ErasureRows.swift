@@ -9,6 +9,12 @@ extension PostgresTransaction {
     func withoutErased(_ events: [EventCase]) async throws -> [EventCase] {
         let people = Set(events.flatMap(\.people))
         guard !people.isEmpty else { return events }
+        let erased = try await erasures(of: people)
+        return erased.isEmpty ? events : events.map { $0.without(erased) }
+    }
+
+    /// The times of these users' erasures.
+    func erasures(of people: Set<PersonKey>) async throws -> [PersonKey: Timestamp] {
         let digests = Dictionary(people.map { ($0.digest, $0) }) { first, _ in first }
         var erased: [PersonKey: Timestamp] = [:]
         for row in try await query(
@@ -17,7 +23,7 @@ extension PostgresTransaction {
             guard let person = digests[try row.decode(UUID.self, at: 0)] else { continue }
             erased[person] = Timestamp(try row.decode(Date.self, at: 1))
         }
-        return erased.isEmpty ? events : events.map { $0.without(erased) }
+        return erased
     }
 }
 

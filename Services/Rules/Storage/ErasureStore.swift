@@ -10,7 +10,8 @@ import ServiceConnections
 /// 1. Records the erasure under ``AdvisoryLock/decisions``. Running decisions have then ended, and later ones ignore
 ///    the user in events from before the erasure.
 /// 2. Deletes digest buckets and their items, so that no new notification follows from them.
-/// 3. Deletes notifications with decisions, outcomes, receipts, reports and inbox items; then settings and presence.
+/// 3. Deletes notifications with decisions, outcomes, receipts, reports and inbox items.
+/// 4. Deletes the recordings that name the user; then settings and presence.
 ///
 /// After a crash the redelivered message continues the erasure. Later events about the user, and the user's own HTTP
 /// requests, start from an empty state.
@@ -36,6 +37,8 @@ struct ErasureStore: Sendable {
                 isMore = try await clear("rules.digest", person) + clear("rules.digest_item", person) > 0
                 while try await deleteNotifications(of: person) { isMore = true }
             }
+            // After the held notifications and buckets: their decisions could record the user until then.
+            while try await pool.execute(RecordingRows.delete(RecordingRows.naming(person))) > 0 {}
             try await deleteCommandOutcomes(of: person)
             for table: SQL in [
                 "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.revocation",

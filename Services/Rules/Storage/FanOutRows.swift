@@ -76,7 +76,7 @@ extension PostgresTransaction {
 
 enum FanOutRows {
     fileprivate static func insert(_ largeAudience: LargeAudience) throws -> SQL {
-        let body = try WireCoding.text(KeptEvent(largeAudience.event))
+        let body = try WireCoding.text(StoredEvent(largeAudience.event))
         return """
             INSERT INTO rules.crowd (event, rule, body, arrived_at, named, circles, due_at)
             VALUES (
@@ -138,41 +138,10 @@ extension LargeAudience {
     /// - Parameter row: of ``FanOutRows/select(_:)``.
     init(_ row: PostgresRow) throws {
         self.init(
-            event: try WireCoding.decodeStored(KeptEvent.self, from: row.decode(String.self, at: 0)).event,
+            event: try WireCoding.decodeStored(StoredEvent.self, from: row.decode(String.self, at: 0)).event,
             rule: try row.decode(String.self, at: 1), arrivedAt: Timestamp(try row.decode(Date.self, at: 2)),
             confirmedUpTo: try row.decode(String.self, at: 3), decidedUpTo: try row.decode(String?.self, at: 4))
     }
 
     var key: UUID { EventRecord.key(of: event) }
-}
-
-/// The stored form of an event, kept until its fan-out is finished.
-private struct KeptEvent: Codable {
-    var app: AppID
-    var id: String
-    var source: String
-    var type: String
-    var subject: String?
-    var time: Timestamp?
-    var traceparent: String?
-    var expiresAt: Timestamp?
-    var data: JSONValue
-
-    init(_ event: DomainEvent) {
-        app = event.app
-        id = event.id
-        source = event.source
-        type = event.type
-        subject = event.subject
-        time = event.time.map(Timestamp.init)
-        traceparent = event.traceparent
-        expiresAt = event.expiresAt.map(Timestamp.init)
-        data = event.data
-    }
-
-    var event: DomainEvent {
-        DomainEvent(
-            app: app, id: id, source: source, type: type, subject: subject, time: time?.date, traceparent: traceparent,
-            expiresAt: expiresAt?.date, data: data)
-    }
 }

@@ -19,6 +19,8 @@ struct HeldStore: Sendable {
     let pool: PostgresPool
     var spread = DecisionStore.defaultSpread
     var logger = Logger.rules
+    /// The apps whose decisions are recorded.
+    var recordedApps: @Sendable () -> Set<AppID> = { [] }
 
     /// Decides the due notifications in one transaction, and claims those that are released. Includes released ones
     /// whose lease has ended without a confirm.
@@ -104,11 +106,14 @@ struct HeldStore: Sendable {
             settingsOf: waiting.map { items[$0].person }, capsOf: charged,
             presenceOf: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
         var writes = DecisionWrites(decidedAt: now)
+        var recorder = DecisionRecorder(recordedApps(), now: now)
         for index in waiting {
+            recorder.add(items[index], by: rules[index].flatMap { $0 }, people)
             items[index].release(by: rules[index].flatMap { $0 }, &people, &writes, spread: spread)
         }
         for key in Set(charged) { writes.capHistory[key] = people[key]?.capHistory }
         try await transaction.keep(writes, people, now: now)
+        try await transaction.keep(recorder.recordings)
         try await count(&items, rules, transaction)
         try await transaction.execute(HeldStore.update(items, now: now))
         let over = items.filter(\.isOver).map(\.recipient.notification)

@@ -5,7 +5,7 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Deletes expired rows and tombstones. Any number of processes may run it. Runs until graceful shutdown.
+/// Deletes expired rows, tombstones and recordings. Any number of processes may run it. Runs until graceful shutdown.
 struct Sweeper: Service {
     static let pace = Duration.seconds(600)
     /// The pause between two steps, which limits the load.
@@ -14,6 +14,8 @@ struct Sweeper: Service {
     let tombstones: TombstoneStore
     let history: HistoryStore
     let terms: HistoryTerms
+    /// Deletes recordings; `nil`: does not.
+    var recordings: RecordingSweep?
     var pause = Sweeper.defaultPause
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
@@ -43,7 +45,27 @@ struct Sweeper: Service {
                 failure = failure ?? error
             }
         }
+        do { try await sweepRecordings() } catch let error where error.isCausedByRows {
+            failure = failure ?? error
+        }
         if let failure { throw failure }
+    }
+
+    /// The recordings and how long each app keeps them.
+    struct RecordingSweep: Sendable {
+        let store: RecordingStore
+        let terms: @Sendable () -> [AppID: RecordingTerms]
+    }
+
+    private func sweepRecordings() async throws {
+        guard let recordings else { return }
+        var isMore = true
+        while isMore {
+            let swept = try await recordings.store.sweep(recordings.terms(), now: try await now())
+            tell(swept.deleted, "recording")
+            isMore = swept.isMore
+            try await Task.sleep(for: pause)
+        }
     }
 
     private func sweepTombstones(_ failure: inout (any Error)?) async throws {

@@ -10,6 +10,7 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
         var webOrigins: Set<String> = []
         var reported: [ReportKind: Set<AppID>] = [:]
         var borrowers: [AppID: Set<AppID>] = [:]
+        var recordings: [AppID: RecordingTerms] = [:]
     }
 
     private let apps: Mutex<Apps>
@@ -42,6 +43,9 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
         apps.withLock { $0.borrowers[owner]?.contains(borrower) == true }
     }
 
+    /// The apps whose decisions are recorded.
+    package var recordings: [AppID: RecordingTerms] { apps.withLock { $0.recordings } }
+
     /// Notes the apps that may use an app's events, before the app is in service.
     package func noteBorrowers(of app: AppConfiguration) {
         apps.withLock { $0.borrowers[app.id] = app.eventBorrowers }
@@ -53,6 +57,7 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
             for kind in ReportKind.allCases where app.wants(kind) { $0.reported[kind, default: []].insert(app.id) }
             $0.borrowers[app.id] = app.eventBorrowers
             $0.webOrigins.formUnion(app.webOrigins)
+            $0.recordings[app.id] = app.recording
         }
     }
 }

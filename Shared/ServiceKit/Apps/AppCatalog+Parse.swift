@@ -30,7 +30,9 @@ extension YAMLReader {
         guard !entry.isNull else { return AppConfiguration(id: id) }
         let members = members(
             of: entry,
-            known: ["apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to"],
+            known: [
+                "apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to", "recording",
+            ],
             required: [])
         return AppConfiguration(
             id: id,
@@ -43,7 +45,8 @@ extension YAMLReader {
             hasReportQueue: members["reports"].map { reportQueue($0) } ?? false,
             webhooks: members["webhooks"].map { webhooks($0) } ?? [],
             eventBorrowers: Set(
-                (members["events-to"].map { elements(of: $0) } ?? []).compactMap { borrower($0, of: id) }))
+                (members["events-to"].map { elements(of: $0) } ?? []).compactMap { borrower($0, of: id) }),
+            recording: members["recording"].flatMap { recording($0) })
     }
 
     /// Reads an app whose rules may use the events of `owner`.

@@ -17,11 +17,14 @@ package struct AppConfiguration: Hashable, Sendable {
     package let webhooks: [WebhookConfiguration]
     /// The apps whose rule files may use this app's events.
     package let eventBorrowers: Set<AppID>
+    /// How long rules keep events and the inputs of their decisions; `nil`: they are not recorded.
+    package let recording: RecordingTerms?
 
     package init(
         id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
         bearer: [BearerVerification] = [], publishers: [BearerVerification] = [], webOrigins: Set<String> = [],
-        hasReportQueue: Bool = false, webhooks: [WebhookConfiguration] = [], eventBorrowers: Set<AppID> = []
+        hasReportQueue: Bool = false, webhooks: [WebhookConfiguration] = [], eventBorrowers: Set<AppID> = [],
+        recording: RecordingTerms? = nil
     ) {
         self.id = id
         self.apns = apns
@@ -32,6 +35,7 @@ package struct AppConfiguration: Hashable, Sendable {
         self.hasReportQueue = hasReportQueue
         self.webhooks = webhooks
         self.eventBorrowers = eventBorrowers
+        self.recording = recording
     }
 }
 

@@ -45,10 +45,14 @@ struct ServedScenarios {
     private var results: [String: ScenarioResult] = [:]
     /// A repeated event without an outcome is published again under the same ids.
     private var published: Set<UUID> = []
+    private let recordedApps: @Sendable () -> Set<AppID>
 
-    init(_ scenarios: [RandomScenario], _ pool: PostgresPool) {
+    /// - Parameter isRecorded: whether the decisions are recorded.
+    init(_ scenarios: [RandomScenario], _ pool: PostgresPool, isRecorded: Bool = false) {
         self.scenarios = scenarios
         self.pool = pool
+        let apps = isRecorded ? Set(scenarios.map(\.rules.app)) : []
+        recordedApps = { apps }
         ruleSets = RuleSets(scenarios.map(\.rules))
     }
 
@@ -57,7 +61,8 @@ struct ServedScenarios {
         try await settle()
         let clock = clock
         let handler = EventHandler(
-            currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool, spread: .zero),
+            currentRules: CurrentRules(ruleSets),
+            store: DecisionStore(pool: pool, spread: .zero, recordedApps: recordedApps),
             bulkThrottle: BulkThrottle(pauseFactor: 1),
             now: { clock.now })
         let moments = Dictionary(grouping: scenarios.flatMap(\.occurrences), by: \.at)
@@ -93,15 +98,15 @@ struct ServedScenarios {
             rounds = next == clock.now ? rounds + 1 : 0
             try #require(rounds < 100, "something stays due at \(RFC3339.string(from: next.date))")
             clock.set(next)
-            let closed = try await DigestStore(pool: pool).close(by: ruleSets, now: next)
+            let closed = try await DigestStore(pool: pool, recordedApps: recordedApps).close(by: ruleSets, now: next)
             #expect(closed.failures.isEmpty)
-            let (releases, _) = try await HeldStore(pool: pool, spread: .zero).release(
-                by: ruleSets, most: 10_000, now: next)
+            let held = HeldStore(pool: pool, spread: .zero, recordedApps: recordedApps)
+            let (releases, _) = try await held.release(by: ruleSets, most: 10_000, now: next)
             for parcel in ScheduledSendWorker.Parcel.parcels(releases) {
                 try results[parcel.notification.app.rawValue, default: ScenarioResult()]
                     .push(parcel.notification, at: next)
             }
-            try await HeldStore(pool: pool).forget(releases.map(\.recipient.notification))
+            try await held.forget(releases.map(\.recipient.notification))
             try await correct(next)
         }
         clock.set(moment)

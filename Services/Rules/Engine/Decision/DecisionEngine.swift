@@ -149,7 +149,7 @@ extension DecisionEngine {
         let wanted = RuleDecision(answer: .push, reason: .wanted)
         let zone = person.settings.zone ?? defaults.zone
         guard input.policy.quietHours != .bypass, !input.isAtChosenTime(person.settings, zone: zone, now: now),
-            let end = person.settings.quietHours?.release(from: now, in: zone)
+            let end = (person.settings.quietHours ?? defaults.quietHours)?.release(from: now, in: zone)
         else { return wanted }
         switch input.policy.quietHours {
         case .bypass: return wanted

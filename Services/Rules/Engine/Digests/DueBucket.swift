@@ -34,17 +34,11 @@ package struct DueBucket: Sendable {
     package mutating func close(
         by ruleSets: RuleSets, _ settings: PersonalSettings, _ writes: inout DecisionWrites, now: Timestamp
     ) throws(RenderError) {
-        guard let set = ruleSets.ruleSets[key.person.app], let rule = set.rule(named: rule),
-            let digest = rule.policy.digest
-        else {
-            closing = Bucket.Closing(last: bucket.last, gone: bucket.items, plannedAt: now)
-            writes.decisions += bucket.items.filter { !$0.wasSent }.map { decided($0, .drop, .ruleGone, nil) }
-            return
-        }
-        closing = bucket.close(digest, settings, zone: set.defaults.zone, now: now)
-        guard let latest = closing.told.max(by: { $0.saidAt < $1.saidAt }) else { return }
-        writes.decisions += closing.told.filter { !$0.wasSent }
-            .map { decided($0, .digest, .summedUp, set.version) }
+        let found = ruleSets.ruleSets[key.person.app]
+        writes.decisions += decideClose(by: found, settings, now: now)
+        guard let set = found, let rule = set.rule(named: rule), let digest = rule.policy.digest,
+            let latest = closing.told.max(by: { $0.saidAt < $1.saidAt })
+        else { return }
         let rendered: RenderedNotification
         do {
             rendered = try rule.rendered(closing, digest, settings, set, key, latest, now: now)
@@ -63,6 +57,18 @@ package struct DueBucket: Sendable {
                     notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]),
                     person: key.person, rule: rule.name, correlation: latest.correlation))
         }
+    }
+
+    /// Plans the close and decides the items, without the text of the digest.
+    ///
+    /// - Parameter set: the app's rules; `nil` if it has none.
+    mutating func decideClose(by set: RuleSet?, _ settings: PersonalSettings, now: Timestamp) -> [DecisionRecord] {
+        guard let set, let rule = set.rule(named: rule), let digest = rule.policy.digest else {
+            closing = Bucket.Closing(last: bucket.last, gone: bucket.items, plannedAt: now)
+            return bucket.items.filter { !$0.wasSent }.map { decided($0, .drop, .ruleGone, nil) }
+        }
+        closing = bucket.close(digest, settings, zone: set.defaults.zone, now: now)
+        return closing.told.filter { !$0.wasSent }.map { decided($0, .digest, .summedUp, set.version) }
     }
 
     private func decided(

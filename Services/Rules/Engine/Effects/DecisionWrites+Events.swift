@@ -118,6 +118,9 @@ extension DecisionWrites.Gathered {
 }
 
 extension RuleDecision {
+    /// The time over which the service spreads the end of quiet hours.
+    package static let spread = Duration.seconds(600)
+
     /// When a held notification is decided again. The end of quiet hours is spread over `spread`, at an offset that
     /// follows from the notification's id.
     package func dueAt(_ notification: UUID, spread: Duration) -> Timestamp? {

@@ -52,17 +52,35 @@ package struct HeldItem: Sendable {
     /// Whether the push is without sound.
     package var isQuiet: Bool { leaving == .pushQuietly }
 
-    private func input(_ rule: Rule) -> DecisionInput {
-        DecisionInput(
-            policy: rule.policy, isUserVisible: true, mutes: rendered.mutes, thread: rendered.content.thread,
-            expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary,
-            isSendable: rendered.isSendable)
+    /// The values that determine the decision on it, beside the rule and the user.
+    package struct Terms: Codable, Hashable, Sendable {
+        var isScheduled: Bool
+        var isSummary: Bool
+        var since: Timestamp
+        var quietHolds: Int
+        var mutes: [String]
+        var thread: String?
+        var expiresAt: Timestamp?
+        var isSendable: Bool
+
+        func input(_ rule: Rule) -> DecisionInput {
+            DecisionInput(
+                policy: rule.policy, isUserVisible: true, mutes: mutes, thread: thread, expiresAt: expiresAt(rule),
+                since: since, quietHolds: quietHolds, isSummary: isSummary, isSendable: isSendable)
+        }
+
+        /// The expiry. The lifetime of a scheduled notification begins when it is due.
+        func expiresAt(_ rule: Rule) -> Timestamp? {
+            guard isScheduled, let after = rule.how.expiresAfter else { return expiresAt }
+            return min(since + after, expiresAt ?? since + after)
+        }
     }
 
-    /// The expiry. The lifetime of a scheduled notification begins when it is due.
-    private func expiresAt(_ rule: Rule) -> Timestamp? {
-        guard kind == .scheduled, let after = rule.how.expiresAfter else { return rendered.expiresAt }
-        return min(since + after, rendered.expiresAt ?? since + after)
+    var terms: Terms {
+        Terms(
+            isScheduled: kind == .scheduled, isSummary: kind == .summary, since: since, quietHolds: quietHolds,
+            mutes: rendered.mutes, thread: rendered.content.thread, expiresAt: rendered.expiresAt,
+            isSendable: rendered.isSendable)
     }
 
     /// Decides the notification again, and adds the effects to `writes`.
@@ -76,7 +94,7 @@ package struct HeldItem: Sendable {
         let decision =
             found.map { found in
                 DecisionEngine(defaults: found.set.defaults, now: now).decide(
-                    input(found.rule), &people[person, default: Person()])
+                    terms.input(found.rule), &people[person, default: Person()])
             } ?? RuleDecision(answer: .inbox, reason: .ruleGone)
         writes.decisions.append(
             DecisionRecord(
@@ -121,7 +139,7 @@ package struct HeldItem: Sendable {
         switch decision.answer {
         case .push, .pushQuietly:
             leaving = decision.answer
-            if let rule { rendered.expiresAt = expiresAt(rule) }
+            if let rule { rendered.expiresAt = terms.expiresAt(rule) }
         case .hold:
             dueAt = decision.dueAt(recipient.notification, spread: spread)
             if decision.reason == .quietHours { quietHolds += 1 }

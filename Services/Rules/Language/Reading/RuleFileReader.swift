@@ -147,14 +147,11 @@ extension RuleFileReader {
     /// Reads a whole number with a unit: `90s`, `30m`, `24h`, `7d`.
     func duration(_ field: Field) -> Duration? {
         guard let value = scalar(field) else { return nil }
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86400]
-        guard case .string(let text) = value, let unit = text.last.flatMap({ units[$0] }),
-            let count = Int64(text.dropLast()), (1...1_000_000).contains(count)
-        else {
+        guard case .string(let text) = value, let duration = Duration(withUnit: text) else {
             report(field, "expected a duration such as 90s, 30m, 24h or 7d")
             return nil
         }
-        return .seconds(count * unit)
+        return duration
     }
 
     /// Reads any JSON value, in JSON or YAML syntax.
@@ -171,5 +168,16 @@ extension RuleFileReader {
             guard values.count == members.count else { return nil }
             return .object(Dictionary(values) { first, _ in first })
         }
+    }
+}
+
+extension Duration {
+    /// Reads a whole number with a unit: `90s`, `30m`, `24h`, `7d`; `nil` for other texts.
+    package init?(withUnit text: some StringProtocol) {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86400]
+        guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()),
+            (1...1_000_000).contains(count)
+        else { return nil }
+        self = .seconds(count * unit)
     }
 }

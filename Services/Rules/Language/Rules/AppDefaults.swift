@@ -7,6 +7,8 @@ package struct AppDefaults: Hashable, Sendable {
     package var caps: [String: Cap] = [:]
     /// Whether a notification that its user reads or dismisses on one device is removed from the others.
     package var clearsRead = false
+    /// The quiet hours of users without their own. Only a ``RuleBranch`` sets them, not a rule file.
+    package var quietHours: QuietHours?
 
     /// The defaults of an app without a rule file.
     package static let standard = AppDefaults().withDirectType
