@@ -48,7 +48,7 @@ import TestSupport
         // Roles of the database, the database of tests, and the data of a clear command.
         names.subtract([
             "heliograph_rules", "heliograph_feedback", "heliograph_token_registry", "heliograph_events_api",
-            "heliograph_test", "heliograph_clear",
+            "heliograph_test", "heliograph_clear", "heliograph_recordings",
         ])
         // Their label is made of parts.
         for part in ["devices", "pushes", "without"] { names.insert("heliograph_registry_campaign_\(part)_total") }

@@ -112,7 +112,7 @@ import TestSupport
                 FROM information_schema.role_table_grants WHERE grantee = 'heliograph_rules' AND table_schema = 'rules'
                 """
             ).single()
-            let tables = ["decision", "event", "outcome", "receipt", "census_report"].flatMap {
+            let tables = ["decision", "event", "outcome", "receipt", "census_report", "recording"].flatMap {
                 ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"]
             }
             let kept = [

@@ -17,6 +17,8 @@ struct RulesDiffCommand: AsyncParsableCommand {
             in the group heliograph_recordings may read them. Without it, they come from --events and --people.
 
             \(RuleTool.branches)
+
+            \(RuleTool.exitCodes)
             """)
 
     @Argument(help: ArgumentHelp("The old rules: a folder of rule files, or a single file.", valueName: "old"))

@@ -99,6 +99,12 @@ package struct RuleTool: ParsableCommand {
 
         package init() {}
 
+        package func validate() throws {
+            guard new != nil || branch != nil else {
+                throw ValidationError("Missing expected argument '<new>', or a change of the old rules with --branch")
+            }
+        }
+
         func answer(read: (String) -> Data?) throws -> Answer {
             let rules = try DryRunFiles.pair(old: old, new: new, branch: branch)
             return RuleTool.diff(try files.runDry(rules.old, read), try files.runDry(rules.new, read))
@@ -112,7 +118,7 @@ package struct RuleTool: ParsableCommand {
     package static let branchHelp = ArgumentHelp(
         "Changes of the new rules, such as cap=3,quiet=22-8.", valueName: "changes")
 
-    private static let exitCodes =
+    package static let exitCodes =
         "Exit codes: 0 no mistake, no difference; 1 a mistake, a difference, or a file that cannot be read; "
         + "64 wrong arguments."
 }
