@@ -64,7 +64,7 @@ extension ConfigurationKey {
     /// API keys travel over these connections, so other hosts than loopback need TLS.
     private static func plaintextProblem(_ name: String) -> Check {
         { url, values in
-            let isAllowed = SettingValue.boolean(values[ConfigurationKey.allowPlaintext.name] ?? "no") == true
+            let isAllowed = TransportSecurity.isPlaintextAllowed(values)
             return HTTPSFetch.problem(with: url, allowsPlainHTTP: isAllowed).map {
                 "\(name): \($0), or set \(ConfigurationKey.allowPlaintext.name)=yes if the network is trusted"
             }

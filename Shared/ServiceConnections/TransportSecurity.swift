@@ -6,7 +6,7 @@ import ServiceKit
 ///
 /// The broker needs `amqps://`, the database `sslmode=verify-full`. Exempt are local hosts (`localhost`, `127.0.0.0/8`,
 /// `::1`, Unix sockets), and all hosts if `HELIOGRAPH_ALLOW_PLAINTEXT` is set.
-enum TransportSecurity {
+package enum TransportSecurity {
     /// Returns the problem with a broker URL, or `nil`. A malformed URL is reported by other checks.
     @Sendable static func brokerProblem(_ url: String, _ values: [String: String]) -> String? {
         guard !isPlaintextAllowed(values) else { return nil }
@@ -19,7 +19,8 @@ enum TransportSecurity {
         return (try? PostgresConfiguration(url: url, applicationName: "")).flatMap { database($0.unverifiedHosts) }
     }
 
-    static func isPlaintextAllowed(_ values: [String: String]) -> Bool {
+    /// - Parameter values: the settings by name.
+    package static func isPlaintextAllowed(_ values: [String: String]) -> Bool {
         SettingValue.boolean(values[ConfigurationKey.allowPlaintext.name] ?? "no") == true
     }
 

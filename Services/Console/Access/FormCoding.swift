@@ -18,21 +18,13 @@ enum FormCoding {
         return Dictionary(pairs) { first, _ in first }
     }
 
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
     /// A component of a path or query: all but letters, digits and `-._~` percent-encoded (RFC 3986 §2.3).
     static func encoded(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let hex = String(byte, radix: 16, uppercase: true)
-                result += "%" + (hex.count == 1 ? "0" : "") + hex
-            }
-        }
-        return result
+        // UTF-8 always encodes.
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 
     private static func decoded(_ text: Substring) -> String {

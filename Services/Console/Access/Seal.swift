@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import HTTPAuth
 import PushProtocol
 
 /// Signs values that browsers keep: `base64url(JSON).base64url(HMAC-SHA256)`. The value can be read, but not changed.
@@ -28,9 +29,9 @@ struct Seal: Sendable {
     /// Returns the value, or `nil` if the text was changed, has another purpose or is too old.
     func value(of text: String, now: Date) -> JSONValue? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let code = Data(base64URL: parts[1]), let payload = Data(base64URL: parts[0]),
+        guard parts.count == 2, let code = [UInt8](base64URL: parts[1]), let payload = [UInt8](base64URL: parts[0]),
             HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: Array(parts[0].utf8), using: key),
-            let value = try? WireCoding.decode(JSONValue.self, from: Array(payload)),
+            let value = try? WireCoding.decode(JSONValue.self, from: payload),
             let until = value["until"]?.int, Double(until) > now.timeIntervalSince1970
         else { return nil }
         return value
@@ -43,19 +44,14 @@ struct Seal: Sendable {
 
     /// Whether the code is that of the text. Constant time.
     func isCode(_ code: String, of text: String) -> Bool {
-        guard let bytes = Data(base64URL: code[...]) else { return false }
+        guard let bytes = [UInt8](base64URL: code) else { return false }
         return HMAC<SHA256>.isValidAuthenticationCode(bytes, authenticating: Array(text.utf8), using: key)
     }
 }
 
 extension Data {
+    /// Base64url without padding (RFC 7515 §2).
     var base64URL: String {
         base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-    }
-
-    init?(base64URL text: Substring) {
-        guard !text.utf8.contains(where: { "+/=".utf8.contains($0) }) else { return nil }
-        let base64 = String(text).replacing("-", with: "+").replacing("_", with: "/")
-        self.init(base64Encoded: base64 + String(repeating: "=", count: (4 - base64.count % 4) % 4))
     }
 }

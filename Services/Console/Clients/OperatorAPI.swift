@@ -1,3 +1,4 @@
+import HTTPAuth
 import FoundationEssentials
 import HTTPSFetch
 import HTTPTypes
@@ -20,19 +21,19 @@ struct OperatorAPI: Sendable {
     }
 
     /// - Parameter query: parameters without a value are left out.
-    func get(_ path: String, _ query: [(String, String?)] = []) async throws(PageError) -> JSONValue {
+    func get(_ path: String, _ query: [(String, String?)] = []) async throws(APIError) -> JSONValue {
         try await send("GET", path, query, body: nil)
     }
 
     func post(
         _ path: String, _ query: [(String, String?)] = [], body: JSONValue? = nil
-    ) async throws(PageError) -> JSONValue {
+    ) async throws(APIError) -> JSONValue {
         try await send("POST", path, query, body: body)
     }
 
     private func send(
         _ method: String, _ path: String, _ query: [(String, String?)], body: JSONValue?
-    ) async throws(PageError) -> JSONValue {
+    ) async throws(APIError) -> JSONValue {
         let text = FormCoding.text(query.compactMap { name, value in value.map { (name, $0) } })
         var headers = [(name: "Authorization", value: "Bearer \(key)")]
         if body != nil { headers.append(("Content-Type", "application/json")) }
@@ -44,24 +45,24 @@ struct OperatorAPI: Sendable {
                     // Values read from JSON always encode.
                     body: body.flatMap { try? WireCoding.encode($0) } ?? []))
         } catch {
-            throw PageError(status: .badGateway, message: "\(service) does not answer: \(error.description).")
+            throw APIError(status: .badGateway, message: "\(service) does not answer: \(error.description).")
         }
         let document = try? WireCoding.decode(JSONValue.self, from: answer.body)
         guard (200..<300).contains(answer.status), let document else { throw refusal(answer.status, document) }
         return document
     }
 
-    private func refusal(_ status: Int, _ problem: JSONValue?) -> PageError {
+    private func refusal(_ status: Int, _ problem: JSONValue?) -> APIError {
         let detail = problem?["detail"]?.string ?? "status \(status)"
         return switch status {
         case 401, 403:
-            PageError(
+            APIError(
                 status: .badGateway,
                 message:
                     "\(service) refuses the console's API key: \(detail). An operator corrects the key's operations.")
-        case 404: PageError(status: .notFound, message: "\(service): \(detail).")
-        case 400..<500: PageError(status: .badRequest, message: "\(service): \(detail).")
-        default: PageError(status: .badGateway, message: "\(service): \(detail). Try again.")
+        case 404: APIError(status: .notFound, message: "\(service): \(detail).")
+        case 400..<500: APIError(status: .badRequest, message: "\(service): \(detail).")
+        default: APIError(status: .badGateway, message: "\(service): \(detail). Try again.")
         }
     }
 }

@@ -6,8 +6,6 @@ struct EventPage {
     let explanations: JSONValue
     let app: String
     let event: String
-    /// The user that the page is limited to.
-    let user: String?
     /// Whether users and devices are hidden, for support links.
     var isRedacted = false
 

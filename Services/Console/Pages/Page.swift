@@ -1,3 +1,4 @@
+import HTTPAuth
 import HTTPTypes
 
 /// A page's title and content, and the frame around them.
@@ -68,7 +69,7 @@ struct Page: Sendable {
 }
 
 extension Page {
-    init(_ error: PageError) {
+    init(_ error: APIError) {
         self.init(
             title: error.status == .notFound
                 ? "Not found" : error.status == .forbidden ? "Not allowed" : "Not possible",

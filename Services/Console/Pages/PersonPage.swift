@@ -1,3 +1,4 @@
+import HTTPAuth
 import PushProtocol
 
 /// A person's waiting and last notifications, devices and choices.
@@ -5,9 +6,9 @@ struct PersonPage {
     let app: String
     let user: String
     /// The answers of rules and token-registry; an error's message if one failed, so that the page shows the rest.
-    let history: Result<JSONValue, PageError>
-    let devices: Result<JSONValue, PageError>
-    let preferences: Result<JSONValue, PageError>
+    let history: Result<JSONValue, APIError>
+    let devices: Result<JSONValue, APIError>
+    let preferences: Result<JSONValue, APIError>
 
     func page(formToken: String, role: Role) -> Page {
         Page(
@@ -21,7 +22,7 @@ struct PersonPage {
                 """)
     }
 
-    private func show(_ answer: Result<JSONValue, PageError>, _ part: (JSONValue) -> HTML) -> HTML {
+    private func show(_ answer: Result<JSONValue, APIError>, _ part: (JSONValue) -> HTML) -> HTML {
         switch answer {
         case .success(let value): part(value)
         case .failure(let error): "<p role=\"alert\">\(error.message)</p>"

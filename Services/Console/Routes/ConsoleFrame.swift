@@ -12,11 +12,11 @@ struct ConsoleFrame: Sendable {
 
     /// Answers with a page for a signed-in person of at least this role.
     func page(
-        _ request: Request, _ context: some RequestContext, for role: Role,
-        _ build: (QueryParameters, Session) async throws(PageError) -> Page
+        _ request: Request, for role: Role,
+        _ build: (QueryParameters, Session) async throws(APIError) -> Page
     ) async -> Response {
         guard let session = keeper.session(of: request) else { return toSignIn(request) }
-        do throws(PageError) {
+        do throws(APIError) {
             try check(request)
             guard session.role >= role else { throw .needs(role) }
             return response(try await build(QueryParameters(request), session), for: session)
@@ -30,10 +30,10 @@ struct ConsoleFrame: Sendable {
     /// - Parameter act: acts and returns the result in words for the audit log, and the response.
     func act(
         _ request: Request, for role: Role, _ action: AuditEntry.Action, subject: String,
-        _ act: ([String: String], Session) async throws(PageError) -> (result: String, response: Response)
+        _ act: ([String: String], Session) async throws(APIError) -> (result: String, response: Response)
     ) async -> Response {
         guard let session = keeper.session(of: request) else { return toSignIn(request) }
-        do throws(PageError) {
+        do throws(APIError) {
             let fields = try await fields(of: request)
             guard keeper.isFormToken(fields["form_token"] ?? "", of: session) else { throw .formExpired }
             guard session.role >= role else { throw .needs(role) }
@@ -41,7 +41,7 @@ struct ConsoleFrame: Sendable {
                 at: now(), person: session.name, role: session.role, action: action, app: fields["app"],
                 subject: fields[subject], reason: fields["reason"], result: "requested")
             try await record(entry)
-            do throws(PageError) {
+            do throws(APIError) {
                 let (result, response) = try await act(fields, session)
                 (entry.at, entry.result) = (now(), result)
                 try await record(entry)
@@ -57,21 +57,21 @@ struct ConsoleFrame: Sendable {
     }
 
     /// The fields of a form of this console.
-    func fields(of request: Request) async throws(PageError) -> [String: String] {
+    func fields(of request: Request) async throws(APIError) -> [String: String] {
         try check(request)
         do throws(APIError) {
             let bytes = try await request.bytes(upTo: FormCoding.maximumSize)
             return FormCoding.fields(of: String(decoding: bytes, as: UTF8.self))
         } catch {
-            throw PageError(status: error.status, message: "The form cannot be read: \(error.message).")
+            throw APIError(status: error.status, message: "The form cannot be read: \(error.message).")
         }
     }
 
-    func record(_ entry: AuditEntry) async throws(PageError) {
+    func record(_ entry: AuditEntry) async throws(APIError) {
         do {
             try await audit.append(entry)
         } catch {
-            throw PageError(
+            throw APIError(
                 status: .internalServerError,
                 message: "The audit log cannot be written, so nothing is done. An operator looks at CONSOLE_AUDIT_FILE."
             )
@@ -79,9 +79,9 @@ struct ConsoleFrame: Sendable {
     }
 
     /// Another name for this host, which another site may have given it, must not reach a session.
-    func check(_ request: Request) throws(PageError) {
+    func check(_ request: Request) throws(APIError) {
         guard request.head.authority == keeper.address.authority else {
-            throw PageError(
+            throw APIError(
                 status: .misdirectedRequest,
                 message:
                     "This is not the address of the console. Open \(keeper.address.origin), or correct CONSOLE_URL.")

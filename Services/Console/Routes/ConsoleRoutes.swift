@@ -24,32 +24,32 @@ struct ConsoleRoutes: Sendable {
         SignInRoutes(frame: frame, method: signIn).add(to: router)
         EventRoutes(frame: frame, rules: rules, links: links).add(to: router)
         PersonRoutes(frame: frame, rules: rules, registry: registry).add(to: router)
-        router.get("/") { request, context in
+        router.get("/") { request, _ in
             // People without access to persons begin at the counts.
             if let session = frame.keeper.session(of: request), session.role < .support {
                 return ConsoleFrame.redirect(to: Page.Section.rules.path)
             }
-            return await frame.page(request, context, for: .support) { _, _ in SearchPage.page(apps: apps()) }
+            return await frame.page(request, for: .support) { _, _ in SearchPage.page(apps: apps()) }
         }
-        router.get("rules") { request, context in
-            await frame.page(request, context, for: .look) { query, _ throws(PageError) in
+        router.get("rules") { request, _ in
+            await frame.page(request, for: .look) { query, _ throws(APIError) in
                 let window = query["window"].flatMap(RulesPage.Window.init) ?? .day
                 let from = frame.now().addingTimeInterval(-86_400 * Double(window.days))
                 let counts = try await rules.get("/v1/operator/counts", [("from", RFC3339.string(from: from))])
                 return RulesPage(counts: counts, window: window).page()
             }
         }
-        router.get("live") { request, context in
-            await frame.page(request, context, for: .look) { query, _ in
+        router.get("live") { request, _ in
+            await frame.page(request, for: .look) { query, _ in
                 LivePage(states: await states(), refreshes: query.has("refresh")).page()
             }
         }
-        router.get("audit") { request, context in
-            await frame.page(request, context, for: .operate) { _, _ throws(PageError) in
+        router.get("audit") { request, _ in
+            await frame.page(request, for: .operate) { _, _ throws(APIError) in
                 do {
                     return AuditPage.page(try await frame.audit.last(AuditPage.entries))
                 } catch {
-                    throw PageError(
+                    throw APIError(
                         status: .internalServerError,
                         message: "The audit log cannot be read. An operator looks at CONSOLE_AUDIT_FILE.")
                 }

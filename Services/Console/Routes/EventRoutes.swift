@@ -14,20 +14,20 @@ struct EventRoutes: Sendable {
     let links: Seal
 
     func add(to router: Router<BasicRequestContext>) {
-        router.get("event") { request, context in
-            await frame.page(request, context, for: .support) { query, session throws(PageError) in
-                let (app, event) = (try text(query, "app"), try text(query, "id"))
+        router.get("event") { request, _ in
+            await frame.page(request, for: .support) { query, session throws(APIError) in
+                let (app, event) = (try query.required("app"), try query.required("id"))
                 let page = EventPage(
                     explanations: try await explain(event, app: app, user: query["user"], after: query["after"]),
-                    app: app, event: event, user: query["user"])
+                    app: app, event: event)
                 return page.page(formToken: frame.keeper.formToken(of: session), role: session.role)
             }
         }
         router.post("event/revoke") { request, _ in
-            await frame.act(request, for: .operate, .revoked, subject: "id") { fields, session throws(PageError) in
+            await frame.act(request, for: .operate, .revoked, subject: "id") { fields, session throws(APIError) in
                 let (app, event) = (fields["app"] ?? "", fields["id"] ?? "")
                 guard let reason = fields["reason"], !reason.isEmpty else {
-                    throw PageError(status: .badRequest, message: "The reason is missing. Go back and write it.")
+                    throw APIError(status: .badRequest, message: "The reason is missing. Go back and write it.")
                 }
                 _ = try await rules.post(
                     "/v1/operator/revocations",
@@ -50,15 +50,15 @@ struct EventRoutes: Sendable {
     }
 
     private func shared(_ token: String) async -> Response {
-        do throws(PageError) {
+        do throws(APIError) {
             guard let value = links.value(of: token, now: frame.now()), let app = value["app"]?.string,
                 let event = value["event"]?.string
             else {
-                throw PageError(status: .notFound, message: "The link is too old or damaged. Ask for a new one.")
+                throw APIError(status: .notFound, message: "The link is too old or damaged. Ask for a new one.")
             }
             let page = EventPage(
                 explanations: try await explain(event, app: app, user: nil, after: nil), app: app, event: event,
-                user: nil, isRedacted: true)
+                isRedacted: true)
             return frame.response(page.page(formToken: nil, role: nil), for: nil)
         } catch {
             return frame.response(Page(error), for: nil, status: error.status)
@@ -67,16 +67,18 @@ struct EventRoutes: Sendable {
 
     private func explain(
         _ event: String, app: String, user: String?, after: String?
-    ) async throws(PageError) -> JSONValue {
+    ) async throws(APIError) -> JSONValue {
         try await rules.get(
             "/v1/operator/events/\(FormCoding.encoded(event))", [("app", app), ("user", user), ("after", after)])
     }
 }
 
-/// A parameter that a form always sends.
-func text(_ query: QueryParameters, _ name: String) throws(PageError) -> String {
-    guard let text = query[name], !text.isEmpty else {
-        throw PageError(status: .badRequest, message: "“\(name)” is missing. Start at the first page.")
+extension QueryParameters {
+    /// A parameter that a form always sends.
+    func required(_ name: String) throws(APIError) -> String {
+        guard let text = self[name], !text.isEmpty else {
+            throw APIError(status: .badRequest, message: "“\(name)” is missing. Start at the first page.")
+        }
+        return text
     }
-    return text
 }

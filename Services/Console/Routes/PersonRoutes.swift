@@ -10,9 +10,9 @@ struct PersonRoutes: Sendable {
     let registry: OperatorAPI
 
     func add(to router: Router<BasicRequestContext>) {
-        router.get("person") { request, context in
-            await frame.page(request, context, for: .support) { query, session throws(PageError) in
-                let (app, user) = (try text(query, "app"), try text(query, "user"))
+        router.get("person") { request, _ in
+            await frame.page(request, for: .support) { query, session throws(APIError) in
+                let (app, user) = (try query.required("app"), try query.required("user"))
                 let parameters: [(String, String?)] = [("app", app), ("user", user)]
                 async let history = answer(rules, "/v1/operator/notifications", parameters)
                 async let devices = answer(registry, "/v1/operator/devices", parameters)
@@ -25,7 +25,7 @@ struct PersonRoutes: Sendable {
         }
         router.post("device/deactivate") { request, _ in
             await frame.act(request, for: .operate, .deactivatedDevice, subject: "device") {
-                fields, _ throws(PageError) in
+                fields, _ throws(APIError) in
                 let app = fields["app"] ?? ""
                 _ = try await registry.post(
                     "/v1/operator/devices/\(FormCoding.encoded(fields["device"] ?? ""))/deactivate", [("app", app)])
@@ -36,8 +36,8 @@ struct PersonRoutes: Sendable {
 
     private func answer(
         _ api: OperatorAPI, _ path: String, _ query: [(String, String?)]
-    ) async -> Result<JSONValue, PageError> {
-        do throws(PageError) {
+    ) async -> Result<JSONValue, APIError> {
+        do throws(APIError) {
             return .success(try await api.get(path, query))
         } catch {
             return .failure(error)

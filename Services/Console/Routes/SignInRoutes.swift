@@ -23,13 +23,13 @@ struct SignInRoutes: Sendable {
         }
         switch method {
         case .development:
-            router.post("sign-in") { request, _ in await answer { () throws(PageError) in try await develop(request) } }
+            router.post("sign-in") { request, _ in await answer { () throws(APIError) in try await develop(request) } }
         case .provider(let provider):
             router.get("sign-in/start") { request, _ in
-                await answer { () throws(PageError) in try await begin(request, provider) }
+                await answer { () throws(APIError) in try await begin(request, provider) }
             }
             router.get("sign-in/callback") { request, _ in
-                await answer { () throws(PageError) in try await end(request, provider) }
+                await answer { () throws(APIError) in try await end(request, provider) }
             }
         }
         router.post("sign-out") { request, _ in
@@ -39,61 +39,61 @@ struct SignInRoutes: Sendable {
         }
     }
 
-    private func answer(_ body: () async throws(PageError) -> Response) async -> Response {
-        do throws(PageError) {
+    private func answer(_ body: () async throws(APIError) -> Response) async -> Response {
+        do throws(APIError) {
             return try await body()
         } catch {
             return frame.response(Page(error), for: nil, status: error.status)
         }
     }
 
-    private func develop(_ request: Request) async throws(PageError) -> Response {
+    private func develop(_ request: Request) async throws(APIError) -> Response {
         // No form token exists before a session; a page of another site must not sign anyone in.
         guard request.headers[.origin] == frame.keeper.address.origin else {
-            throw PageError(
+            throw APIError(
                 status: .forbidden, message: "The form comes from another site. Open \(frame.keeper.address.origin).")
         }
         let fields = try await frame.fields(of: request)
         guard let role = fields["role"].flatMap(Role.init), let name = fields["name"], (1...100).contains(name.count)
         else {
-            throw PageError(status: .badRequest, message: "A name and a role are missing. Go back and fill in both.")
+            throw APIError(status: .badRequest, message: "A name and a role are missing. Go back and fill in both.")
         }
         return try await signedIn(Session(name: name, role: role), target: fields["target"] ?? "/")
     }
 
-    private func begin(_ request: Request, _ provider: OpenIDProvider) async throws(PageError) -> Response {
+    private func begin(_ request: Request, _ provider: OpenIDProvider) async throws(APIError) -> Response {
         try frame.check(request)
         let signIn = SignIn(target: QueryParameters(request)["target"] ?? "/")
         do throws(OpenIDProvider.SignInError) {
             return ConsoleFrame.redirect(
                 to: try await provider.page(for: signIn), cookies: [frame.keeper.cookie(for: signIn)])
         } catch {
-            throw PageError(status: .badGateway, message: error.message)
+            throw APIError(status: .badGateway, message: error.message)
         }
     }
 
     /// The issuer's response (OpenID Connect Core 1.0 §3.1.2.5).
-    private func end(_ request: Request, _ provider: OpenIDProvider) async throws(PageError) -> Response {
+    private func end(_ request: Request, _ provider: OpenIDProvider) async throws(APIError) -> Response {
         try frame.check(request)
         let query = QueryParameters(request)
         guard let signIn = frame.keeper.signIn(of: request), query["state"] == signIn.state else {
-            throw PageError(
+            throw APIError(
                 status: .badRequest, message: "The sign-in is too old, or began in another browser. Sign in again.")
         }
         guard let code = query["code"] else {
-            throw PageError(
+            throw APIError(
                 status: .forbidden, message: "The issuer refused the sign-in. Sign in again, or ask its administrator.")
         }
         let session: Session
         do throws(OpenIDProvider.SignInError) {
             session = try await provider.session(code: code, of: signIn)
         } catch {
-            throw PageError(status: .forbidden, message: error.message)
+            throw APIError(status: .forbidden, message: error.message)
         }
         return try await signedIn(session, target: signIn.target)
     }
 
-    private func signedIn(_ session: Session, target: String) async throws(PageError) -> Response {
+    private func signedIn(_ session: Session, target: String) async throws(APIError) -> Response {
         try await frame.record(
             AuditEntry(at: frame.now(), person: session.name, role: session.role, action: .signedIn, result: "done"))
         return ConsoleFrame.redirect(

@@ -34,7 +34,7 @@ struct DryRun {
     }
 
     let ruleSets: RuleSets
-    /// The end of quiet hours is spread over this time. The service uses ``DecisionStore/defaultSpread``; with zero a
+    /// The end of quiet hours is spread over this time. The service uses ``RuleDecision/spread``; with zero a
     /// preview shows the end of the quiet hours.
     var spread = Duration.zero
     var people: [PersonKey: Person] = [:]

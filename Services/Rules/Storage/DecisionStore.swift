@@ -11,12 +11,10 @@ import ServiceConnections
 struct DecisionStore: Sendable {
     let pool: PostgresPool
     /// The end of quiet hours is spread over this time, to avoid a burst for each time zone.
-    var spread = DecisionStore.defaultSpread
+    var spread = RuleDecision.spread
     var logger = Logger.rules
     /// The apps whose decisions are recorded.
     var recordedApps: @Sendable () -> Set<AppID> = { [] }
-
-    static let defaultSpread = RuleDecision.spread
 
     struct BatchDecisions: Sendable {
         /// By event.

@@ -17,7 +17,7 @@ struct HeldStore: Sendable {
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
-    var spread = DecisionStore.defaultSpread
+    var spread = RuleDecision.spread
     var logger = Logger.rules
     /// The apps whose decisions are recorded.
     var recordedApps: @Sendable () -> Set<AppID> = { [] }

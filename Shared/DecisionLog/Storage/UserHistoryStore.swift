@@ -33,17 +33,16 @@ package struct UserHistoryStore: Sendable {
 
     private static func last(_ user: UserID, _ app: AppID, _ limit: Int) -> SQL {
         """
-        SELECT last.notification, event.id, event.type, last.rule, last.decided_at, last.answer, last.reason, last.until,
+        SELECT last.notification, last.id, last.type, last.rule, last.decided_at, last.answer, last.reason, last.until,
             outcome.origin, outcome.disposition, outcome.reason, count(outcome.notification)
         FROM (
             SELECT * FROM (
-                SELECT DISTINCT ON (decision.notification) decision.notification, decision.event, decision.rule,
+                SELECT DISTINCT ON (decision.notification) decision.notification, event.id, event.type, decision.rule,
                     decision.decided_at, decision.answer, decision.reason, decision.until
                 FROM rules.decision JOIN rules.event ON event.key = decision.event AND event.app = \(app.rawValue)
                 WHERE decision.user_id = \(user.rawValue) ORDER BY decision.notification, decision.step DESC
             ) AS newest ORDER BY decided_at DESC, notification LIMIT \(limit)
         ) AS last
-            JOIN rules.event ON event.key = last.event
             LEFT JOIN rules.outcome ON outcome.notification = last.notification
         GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
         ORDER BY last.decided_at DESC, last.notification, outcome.origin, outcome.disposition, outcome.reason

@@ -139,7 +139,7 @@ package final class BearerVerifier: Sendable {
 
 extension [VerificationKey] {
     /// Whether one of the keys with the token's `kid` (or without any) signed the token.
-    fileprivate func haveSigned(_ token: SignedToken) -> Bool {
+    func haveSigned(_ token: SignedToken) -> Bool {
         contains { (token.keyID == nil || $0.id == nil || $0.id == token.keyID) && $0.hasSigned(token) }
     }
 

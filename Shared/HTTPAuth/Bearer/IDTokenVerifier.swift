@@ -48,11 +48,7 @@ package struct IDTokenVerifier: Sendable {
         let cache = KeyCache(algorithm, from: .url(keys), fetch: fetch, uptime: { .now }, logger: logger)
         await cache.refresh()
         guard await cache.lastError == nil else { throw Refusal(description: "the issuer's keys cannot be read") }
-        guard
-            await cache.keys.contains(where: {
-                (token.keyID == nil || $0.id == nil || $0.id == token.keyID) && $0.hasSigned(token)
-            })
-        else { throw Refusal(description: "no key of the issuer signed it") }
+        guard await cache.keys.haveSigned(token) else { throw Refusal(description: "no key of the issuer signed it") }
         try check(claims, nonce: nonce, now: now.timeIntervalSince1970)
         return claims
     }

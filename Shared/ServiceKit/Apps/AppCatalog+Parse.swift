@@ -127,9 +127,13 @@ extension YAMLReader {
 
     /// Reads a quota of at least 1000 a minute; a smaller one cannot be shared evenly among processes.
     private mutating func quota(_ entry: LocatedNode) -> Int? {
+        number(entry, in: 1_000...1_000_000_000)
+    }
+
+    mutating func number(_ entry: LocatedNode, in range: ClosedRange<Int>) -> Int? {
         guard let text = text(entry) else { return nil }
-        if let quota = Int(text), (1_000...1_000_000_000).contains(quota) { return quota }
-        report(entry, "“\(text)” is not a whole number from 1000 to 1000000000")
+        if let number = Int(text), range.contains(number) { return number }
+        report(entry, "“\(text)” is not a whole number from \(range.lowerBound) to \(range.upperBound)")
         return nil
     }
 

@@ -23,11 +23,4 @@ extension YAMLReader {
         guard let atMost = members["at-most"] else { return RecordingTerms(days: days) }
         return number(atMost, in: 1...RecordingTerms.highestLimit).map { RecordingTerms(days: days, limit: $0) }
     }
-
-    private mutating func number(_ entry: LocatedNode, in range: ClosedRange<Int>) -> Int? {
-        guard let text = text(entry) else { return nil }
-        if let number = Int(text), range.contains(number) { return number }
-        report(entry, "“\(text)” is not a whole number from \(range.lowerBound) to \(range.upperBound)")
-        return nil
-    }
 }
