@@ -173,7 +173,7 @@ write_node_command() {
     echo "# $2 for a private node of $STATE"
     (
       broker_environment "$1"
-      for name in HOME RABBITMQ_NODENAME RABBITMQ_CONF_ENV_FILE ERL_EPMD_PORT ERL_EPMD_ADDRESS; do
+      for name in HOME RABBITMQ_NODENAME RABBITMQ_CONF_ENV_FILE ERL_EPMD_PORT ERL_EPMD_ADDRESS ERL_CRASH_DUMP; do
         printf 'export %s=%q\n' "$name" "${!name}"
       done
     )
