@@ -26,6 +26,18 @@ import Testing
         reads: [{ event: e, user: n }]
         done: [{ event: e, item: x }, { receipt: opened, rules: a }]
         revoke: [{ event: e, item: x, user: n, inbox: keep }]
+        live:
+          l:
+            to: { users: n }
+            item: i
+            on: [apple, android]
+            title: x
+            attributes-type: X
+            state: { n: 1 }
+            start: { event: e }
+            update: { event: e, every: 5s }
+            end: { event: e, dismiss-after: 1m }
+            otherwise: { event: e, title: x }
         rules:
           a:
             when: { event: e, data: { n: [{ prefix: { equals-ignore-case: x } }, 1] } }

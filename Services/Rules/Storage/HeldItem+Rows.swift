@@ -22,12 +22,12 @@ extension HeldItem {
             entry: try row.decode(String?.self, at: 14).map { text throws(WireError) in
                 try WireCoding.decodeStored(Digest.Entry.self, from: text)
             }, leaving: try row.decode(String?.self, at: 7).flatMap { RuleDecision.Answer(word: $0, until: nil) },
-            wasDueAt: Timestamp(try row.decode(Date.self, at: 25)))
+            wasDueAt: Timestamp(try row.decode(Date.self, at: 26)))
     }
 }
 
 extension RenderedNotification {
-    /// Reads rule, lane, content, mutes, expires_at, delivery, correlation, traceparent, preview and devices, starting at
+    /// Reads rule, lane, content, mutes, expires_at, delivery, correlation, traceparent, preview, devices and scope, starting at
     /// `column`.
     init(_ row: PostgresRow, id: UUID, app: AppID, from column: Int) throws {
         func content(_ text: String) throws(WireError) -> Content {
@@ -41,6 +41,7 @@ extension RenderedNotification {
             mutes: try row.decode([String].self, at: column + 3),
             expiresAt: try row.decode(Date?.self, at: column + 4).map(Timestamp.init),
             delivery: try row.decode(String?.self, at: column + 5).flatMap(DeliveryPolicy.init(rawValue:)),
+            scope: try row.decode(String?.self, at: column + 10),
             devices: try row.decode(String?.self, at: column + 9).map { text throws(WireError) in
                 try WireCoding.decodeStored(DeviceSelection.self, from: text)
             }, correlation: try row.decode(String.self, at: column + 6),

@@ -141,7 +141,7 @@ struct HeldStore: Sendable {
         SELECT held.notification, held.app, held.user_id, held.saying, held.event, held.badge, held.since, held.leaving,
             held.quiet_holds, held.step, held.kind, held.item, held.said_at, held.in_inbox, held.entry::text,
             saying.rule, saying.lane, saying.content::text, saying.mutes, saying.expires_at, saying.delivery,
-            saying.correlation, saying.traceparent, saying.preview::text, saying.devices::text, held.due_at
+            saying.correlation, saying.traceparent, saying.preview::text, saying.devices::text, saying.scope, held.due_at
         FROM rules.held JOIN rules.saying ON saying.id = held.saying
         \(which) FOR UPDATE OF held SKIP LOCKED
         """

@@ -154,7 +154,7 @@ struct InboxStore: Sendable {
     static let columns: SQL = """
         inbox.notification, inbox.at, inbox.read_at, saying.id, saying.rule, saying.lane, saying.content::text,
         saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent, saying.preview::text,
-        saying.devices::text
+        saying.devices::text, saying.scope
         """
 }
 

@@ -174,6 +174,26 @@ class Heliograph(
         }
     }
 
+    /**
+     * The state of a thing in progress, such as a delivery, that a data message carries. Show it as an ongoing notification
+     * with the tag [LiveState.tag], and cancel that tag after [LiveState.hasEnded]:
+     *
+     *     val live = heliograph.liveState(message.data)
+     *     if (live != null) { if (live.hasEnded) manager.cancel(live.tag, 0) else manager.notify(live.tag, 0, ongoing(live)) }
+     *
+     * @return null for any other message, and for a state that is older than the newest one or arrives after the end
+     */
+    fun liveState(data: Map<String, String>): LiveState? = lock.withLock {
+        val live = LiveState.read(data) ?: return null
+        val times = JSONObject(store.get("live") ?: "{}")
+        // Times have the same form, so their order is that of the texts.
+        if (live.time != null && live.time < times.optString(live.tag)) return null
+        times.put(live.tag, live.time ?: "")
+        val newest = times.keys().asSequence().toList().sortedByDescending { times.optString(it) }.take(100)
+        store.put("live", JSONObject(newest.associateWith { times.optString(it) }).toString())
+        live
+    }
+
     // Receipts
 
     private val outbox = ReentrantLock()
@@ -612,6 +632,28 @@ class TestPush(json: JSONObject) {
         val provider: String = json.getString("provider")
         val result: String = json.getString("result")
         val reason: String? = json.text("reason")
+    }
+}
+
+/**
+ * A state of a thing in progress ([Heliograph.liveState]). [name] and [item] say which thing: the entry of the rule file and
+ * its item. [state] has the values that the entry defines. [time] is the time of the event.
+ */
+class LiveState(
+    val name: String, val item: String, val hasEnded: Boolean, val time: String?, val state: JSONObject,
+    val title: String?, val body: String?
+) {
+    /** The tag of the notification. */
+    val tag: String get() = "live/$name/$item"
+
+    companion object {
+        internal fun read(data: Map<String, String>): LiveState? {
+            val name = data["live"] ?: return null
+            val state = runCatching { JSONObject(data["live_state"] ?: "{}") }.getOrDefault(JSONObject())
+            return LiveState(
+                name, data["live_item"] ?: "", data["live_event"] == "end", data["live_time"], state,
+                data["live_title"], data["live_body"])
+        }
     }
 }
 

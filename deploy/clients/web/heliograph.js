@@ -264,6 +264,46 @@ export function clearedNotifications(data) {
   }
 }
 
+/**
+ * Shows the state of a thing in progress, such as a delivery, in one notification, and closes it at the end. Call it in the
+ * service worker for each push, after {@link clearShown}.
+ *
+ * @param {ServiceWorkerRegistration} registration
+ * @param {Record<string, string>} [data] the data of the push
+ * @param {(live: object) => NotificationOptions} [options] further options for a state, such as an icon
+ * @returns {Promise<boolean>} whether the push was a state
+ */
+export async function showLive(registration, data, options = () => ({})) {
+  const live = liveState(data);
+  if (live === null) return false;
+  const shown = await registration.getNotifications({ tag: live.tag });
+  if (shown.some((notification) => live.time !== null && live.time < (notification.data?.time ?? ""))) return true;
+  if (live.hasEnded) {
+    for (const notification of shown) notification.close();
+  } else {
+    await registration.showNotification(live.title ?? "", {
+      body: live.body ?? "", tag: live.tag, silent: shown.length > 0, data: { time: live.time ?? "" }, ...options(live),
+    });
+  }
+  return true;
+}
+
+/** The state of a thing in progress that a push carries; null for any other push. */
+export function liveState(data) {
+  if (typeof data?.live !== "string") return null;
+  let state = {};
+  try {
+    state = JSON.parse(data.live_state ?? "{}");
+  } catch {
+    // The words are enough.
+  }
+  return {
+    name: data.live, item: data.live_item ?? "", tag: `live/${data.live}/${data.live_item ?? ""}`,
+    hasEnded: data.live_event === "end", time: data.live_time ?? null, state,
+    title: data.live_title ?? null, body: data.live_body ?? null,
+  };
+}
+
 /** An error of a request. `status` is null without an answer. `isTransient`: try again later. */
 export class HeliographError extends Error {
   constructor(status, detail, retryAfter = 0) {

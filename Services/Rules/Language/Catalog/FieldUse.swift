@@ -162,8 +162,8 @@ extension FieldUseCollector {
     private mutating func add(_ policy: Rule.Policy) {
         for template in policy.mutes { add(template, at: "policy.mutes") }
         add(policy.item, at: "policy.item")
-        if let schedule = policy.schedule {
-            add(schedule.at, at: "policy.schedule.at", AcceptedValue.date.schema(orNull: false))
+        if let at = policy.schedule?.at {
+            add(at, at: "policy.schedule.at", AcceptedValue.date.schema(orNull: false))
         }
         add(policy.digest?.bucket, at: "policy.digest.bucket")
         add(policy.digest?.keep, at: "policy.digest.keep")

@@ -2,12 +2,15 @@ package import PushProtocol
 
 /// A send time relative to a date or time in the event.
 package struct Schedule: Hashable, Sendable {
-    /// The path of a ``WrittenDate``.
-    package var at: String
+    /// The path of a ``WrittenDate``; `nil`: the event's time.
+    package var at: String?
     /// The distance from that date or time; negative: before it.
     package var offset: Duration
     /// The local time of day for a date without a time.
     package var time: LocalTime
+    /// For a live surface: the send time is the next multiple of this time on the clock, after the event's time. So of
+    /// several events in this time, the last one is sent.
+    package var every: Duration?
 
     static let usualTime = LocalTime(minuteOfDay: 9 * 60)!
     package static let longest = Duration.seconds(400 * 86_400)
@@ -31,6 +34,8 @@ package struct Schedule: Hashable, Sendable {
     }
 
     package func plan(_ scope: Scope) throws(PlacedProblem) -> Plan {
+        if let every { return Plan(due: .moment(scope.moment.next(every)), end: nil, time: time) }
+        guard let at else { return Plan(due: .moment(scope.moment + offset), end: nil, time: time) }
         guard let value = scope[at] else { throw PlacedProblem("policy.schedule.at", .missing(path: at)) }
         guard let date = WrittenDate(value) else {
             throw PlacedProblem("policy.schedule.at", .unsuitable(path: at, expected: WrittenDate.expectation))
@@ -41,4 +46,12 @@ package struct Schedule: Hashable, Sendable {
 
 extension LocalTime {
     static let midnight = LocalTime(minuteOfDay: 0)!
+}
+
+extension Timestamp {
+    /// Returns the next multiple of `step` since 1970.
+    fileprivate func next(_ step: Duration) -> Timestamp {
+        let step = step.components.seconds * 1000
+        return Timestamp(milliseconds: milliseconds / step * step) + .milliseconds(step)
+    }
 }

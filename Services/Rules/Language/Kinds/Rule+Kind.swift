@@ -82,15 +82,27 @@ enum Visibility: Sendable {
 }
 
 extension Rule {
+    /// The part of a rule of an entry under `live`.
+    enum Surface: Hashable, Sendable {
+        /// It shows a new state. Of the platforms without Live Activities, users notice it.
+        case shown
+        /// It removes the surface, whatever the user's settings.
+        case removed
+    }
+
     /// The update or end of a Live Activity is not noticed, because the activity is already on the screen.
     var visibility: Visibility {
         switch how.kind {
         case .alert: .alert
         case .voip, .pushToTalk: .momentary
         case .liveActivity: say.activity?.event == .start ? .momentary : .none
-        case .silent, .badgeOnly, .location, .complication, .fileProvider, .mdm, .widgets, .controls: .none
+        case .silent: surface == .shown ? .momentary : .none
+        case .badgeOnly, .location, .complication, .fileProvider, .mdm, .widgets, .controls: .none
         }
     }
+
+    /// Whether users notice the push, so that their settings apply.
+    package var isUserVisible: Bool { visibility != .none }
 
     /// Renders the scope of the tokens to push to; `nil` if the rule has none.
     func tokenScope(_ scope: Scope) throws(PlacedProblem) -> String? {

@@ -7,7 +7,7 @@ package enum RuleFile {
     package static let keys = [
         "app", "language", "zone", "types", "caps", "clear-read", "events", "groups", "presence", "reads", "done",
         "revoke",
-        "rules",
+        "live", "rules",
     ]
     package static let required = ["app", "events", "rules"]
 
@@ -56,8 +56,10 @@ extension RuleFileReader {
         catalog = table["events"].flatMap { events($0) } ?? [:]
         let defaults = self.defaults(table)
         language = defaults.language
-        let rules = table["rules"].flatMap { ruleList($0, catalog, defaults) }
-        var signals: [SignalSource] = []
+        var rules = table["rules"].flatMap { ruleList($0, catalog, defaults) }
+        let live = table["live"].map { liveRules($0, defaults, besides: rules ?? []) } ?? LiveRules()
+        rules?.append(contentsOf: live.rules)
+        var signals = live.done
         for (name, read) in [("presence", presence), ("reads", reads), ("done", done), ("revoke", revoke)] {
             if let section = table[name] { signals += read(section, catalog) }
         }

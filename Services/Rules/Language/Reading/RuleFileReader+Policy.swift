@@ -67,7 +67,7 @@ extension RuleFileReader {
         return Int(limit)
     }
 
-    private func isName(_ name: String, _ field: Field) -> Bool {
+    func isName(_ name: String, _ field: Field) -> Bool {
         if TemplateTag.isPath(name), !name.contains(".") { return true }
         report(field, "a name has only letters, digits, “_” and “-”")
         return false

@@ -4,7 +4,12 @@ import Yams
 
 extension RuleFileReader {
     /// Reads one rule; `nil` if a required part is invalid.
-    func rule(_ field: Field, name: String, catalog: [String: EventShape], defaults: AppDefaults) -> Rule? {
+    ///
+    /// - Parameter surface: the rule's part of a live surface; `nil` for a rule under `rules`.
+    func rule(
+        _ field: Field, name: String, catalog: [String: EventShape], defaults: AppDefaults,
+        surface: Rule.Surface? = nil
+    ) -> Rule? {
         let found = problems.count
         let keys = ["about", "when", "to", "say", "how", "policy"]
         guard let table = table(field, keys: keys, required: ["when", "to"]) else { return nil }
@@ -22,13 +27,14 @@ extension RuleFileReader {
             audienceOptions: to.audienceOptions, segment: to.segment, following: to.following, say: say, how: how,
             policy: policy)
         rule.isPersonal = rule.namesRecipient && !shapes.contains { $0.paths.contains(PersonalWords.variable) }
-        if rule.visibility == .momentary {
+        rule.surface = surface
+        if surface != nil || rule.visibility == .momentary {
             rule.policy.applyMomentaryDefaults(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
         }
         if problems.count == found {
             checkSense(rule, field)
             checkKind(rule, field)
-            if let field = table["policy"] { checkPolicy(rule, field) }
+            if let field = table["policy"], surface == nil { checkPolicy(rule, field) }
             checkPrivacy(rule, field)
             checkDevices(rule, table["how"] ?? field)
             checkPersonal(rule, table["to"] ?? field)

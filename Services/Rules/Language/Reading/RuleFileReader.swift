@@ -25,6 +25,9 @@ package final class RuleFileReader {
     var catalog: [String: EventShape] = [:]
     /// The language of the texts that are being read.
     var language = Language.english
+    /// The place in the file of each rule that an entry under `live` becomes: `rules.delivery-start` is
+    /// `live.delivery.start`.
+    var livePlaces: [String: String] = [:]
     /// The line of every field read so far, for errors that are found later.
     private var lines: [String: Int] = [:]
 
@@ -35,7 +38,14 @@ package final class RuleFileReader {
     }
 
     func report(line: Int, key: String, _ problem: String) {
-        problems.append(RuleProblem(file: file, line: line, key: key, problem: problem))
+        guard let (rule, place) = livePlaces.first(where: { key == $0.key || key.hasPrefix("\($0.key).") }) else {
+            problems.append(RuleProblem(file: file, line: line, key: key, problem: problem))
+            return
+        }
+        // Several rules have the same words of the entry.
+        guard !problems.contains(where: { $0.line == line && $0.problem == problem }) else { return }
+        problems.append(
+            RuleProblem(file: file, line: line, key: place + key.dropFirst(rule.count), problem: problem))
     }
 
     /// Returns the line of the field at `path`, or of its nearest enclosing field.

@@ -14,7 +14,7 @@ package struct RenderedNotification: Hashable, Sendable {
     package var mutes: [String]
     package var expiresAt: Timestamp?
     package var delivery: DeliveryPolicy?
-    /// Selects among a user's tokens of one kind. Not stored, because notifications with a scope are never held.
+    /// Selects among a user's tokens of one kind.
     package var scope: String? = nil
     /// The selected devices; `nil`: all.
     package var devices: DeviceSelection? = nil

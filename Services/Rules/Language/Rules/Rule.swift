@@ -19,6 +19,8 @@ package struct Rule: Hashable, Sendable {
     package var policy = Policy()
     /// Whether its texts use the object that names the recipient.
     package var isPersonal = false
+    /// Set for a rule of an entry under `live`.
+    var surface: Surface?
 
     package struct Condition: Hashable, Sendable {
         /// CloudEvents types, at least one.

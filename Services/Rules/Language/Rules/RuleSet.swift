@@ -145,7 +145,7 @@ extension Rule {
                 id: id("saying"), app: event.app, rule: name, lane: audience == nil ? how.lane : .bulk,
                 content: Content(), mutes: [], delivery: how.delivery, correlation: event.id,
                 traceparent: event.traceparent),
-            policy: policy, isUserVisible: visibility != .none, countsUnread: how.countsUnread, recipients: [],
+            policy: policy, isUserVisible: isUserVisible, countsUnread: how.countsUnread, recipients: [],
             source: event.source, groupReferences: try groupReferences(scope),
             broadcast: try followed(scope).map { Broadcast(notification: id("broadcast"), to: $0) })
         let audience = try audience(
