@@ -171,7 +171,10 @@ extension NotificationDraft {
                 return RuleDecision(answer: .drop, reason: .replaced)
             }
         }
-        guard terms.plan != nil else { return nil }
+        guard let plan = terms.plan else { return nil }
+        if let every = plan.every {
+            return RuleDecision(answer: .hold(until: engine.now.next(every)), reason: .scheduled)
+        }
         let person = people[key] ?? Person()
         guard let due = due(for: person, engine.defaults) else { return nil }
         if let end = end(for: person, engine.defaults), end <= engine.now {

@@ -8,9 +8,9 @@ package struct Schedule: Hashable, Sendable {
     package var offset: Duration
     /// The local time of day for a date without a time.
     package var time: LocalTime
-    /// For a live surface: the send time is the next multiple of this time on the clock, after the event's time. So of
-    /// several events in this time, the last one is sent.
-    package var every: Duration?
+    /// For a live surface: the send time is the next multiple of this time on the clock when the event is decided. So of
+    /// several events in this time, the last one is sent, also if they arrive late.
+    var every: Duration?
 
     static let usualTime = LocalTime(minuteOfDay: 9 * 60)!
     package static let longest = Duration.seconds(400 * 86_400)
@@ -20,6 +20,8 @@ package struct Schedule: Hashable, Sendable {
         /// The event's date or time, after which a reminder is too late. `nil` if the offset is not negative.
         package var end: WrittenDate?
         package var time: LocalTime
+        /// Replaces ``due``: the next multiple of this time.
+        package var every: Duration?
 
         package func dueAt(in zone: Zone) -> Timestamp { due.moment(in: zone, at: time) }
 
@@ -34,7 +36,7 @@ package struct Schedule: Hashable, Sendable {
     }
 
     package func plan(_ scope: Scope) throws(PlacedProblem) -> Plan {
-        if let every { return Plan(due: .moment(scope.moment.next(every)), end: nil, time: time) }
+        if let every { return Plan(due: .moment(scope.moment), end: nil, time: time, every: every) }
         guard let at else { return Plan(due: .moment(scope.moment + offset), end: nil, time: time) }
         guard let value = scope[at] else { throw PlacedProblem("policy.schedule.at", .missing(path: at)) }
         guard let date = WrittenDate(value) else {
@@ -50,7 +52,7 @@ extension LocalTime {
 
 extension Timestamp {
     /// Returns the next multiple of `step` since 1970.
-    fileprivate func next(_ step: Duration) -> Timestamp {
+    package func next(_ step: Duration) -> Timestamp {
         let step = step.components.seconds * 1000
         return Timestamp(milliseconds: milliseconds / step * step) + .milliseconds(step)
     }
