@@ -99,7 +99,7 @@ def report(verdicts) -> Figures:
 
 
 def perform(options, state: pathlib.Path):
-    faults = [] if options.faults == "none" else select(options.faults)
+    faults = [] if options.faults == "none" else select(options.faults, options.seed)
     stack = ChaosStack(
         state / "stack", options.port_base, options.build, nodes=int(os.environ.get("LOCAL_NODES", "1")),
         standby=os.environ.get("LOCAL_STANDBY") == "yes")

@@ -100,7 +100,7 @@ FAULTS: list[Fault] = [
     ProviderFault(
         "apns-too-many-requests", 43,
         outcomes=[{"provider": "apns", "status": 429, "reason": "TooManyRequests", "share": 0.3}],
-        signals=["apns-sender metric heliograph_messages_retried_total rises"], hold=10, recovery=300),
+        signals=["apns-sender metric heliograph_messages_retried_total rises"], hold=10, recovery=300, lasting=150),
     ProviderFault(
         "fcm-quota-exhausted", 43,
         outcomes=[{"provider": "fcm", "error_code": "QUOTA_EXCEEDED", "retry_after": 5}],

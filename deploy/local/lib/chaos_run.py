@@ -16,9 +16,10 @@ from chaos_phones import Phones
 from chaos_publisher import Publisher
 from chaos_signals import SignalWatch
 from chaos_snapshot import await_end, find_leaks, take_dead_letters, take_tables
+from chaos_stack import LATE_RETRIES
 
 # Seconds of the workload alone, beside large groups, and after the end of each fault.
-BASELINE, BULK, AFTER = 20, 15, 4
+BASELINE, BULK, AFTER = 20, 15, 2
 # Seconds between two pauses of a run without faults.
 BURST = 50
 # Seconds without progress after which a run stops waiting for the end of all work.
@@ -117,13 +118,20 @@ class ChaosRun:
         except Exception:
             span.problem = traceback.format_exc(limit=4)
         span.ended = time.time()
-        self.stack.retries_until = max(self.stack.retries_until, time.monotonic() + fault.lasting)
+        self._allow_late_retries(fault.lasting)
         span.extra_pushes, span.dead_letters = fault.extra_pushes, fault.dead_letters
         self._await_ready(span)
         time.sleep(AFTER)
         self._rest(span)
         span.seen, span.missing = watch.seen, tuple(watch.missing)
         self.history.add(span)
+
+    def _allow_late_retries(self, lasting: float) -> None:
+        """Messages may wait on the longest level of retries that ends within `lasting` seconds."""
+        levels = [level for level, delay in LATE_RETRIES.items() if delay < lasting]
+        if levels:
+            until = self.stack.retries_until
+            until[levels[-1]] = max(until[levels[-1]], time.monotonic() + lasting)
 
     def _await_ready(self, span: FaultSpan) -> None:
         """Waits, under load, until every service is ready and every route open."""
@@ -161,7 +169,7 @@ class ChaosRun:
                     self.phones.register(phone, phone.users[0])
 
     def _conclude(self) -> None:
-        late = self.stack.retries_until - time.monotonic()
+        late = max(self.stack.retries_until.values()) - time.monotonic()
         self.run.undrained = await_end(self.stack, PATIENCE + max(0, late))
         try:
             self.stack.await_recovered(60)

@@ -24,7 +24,7 @@ BROKER_PORTS = [0, 16, 18]
 DATABASE_PORTS = [3, 20]
 DATABASE_DISK = "6g"
 # The retry level for a provider that is unavailable.
-LATE_RETRIES = "retry.15m"
+LATE_RETRIES = {"retry.2m": 120, "retry.15m": 900}
 
 
 class ChaosStack(Stack):
@@ -41,8 +41,8 @@ class ChaosStack(Stack):
             self.environment["LOCAL_STANDBY"] = "yes"
         self._proxy: subprocess.Popen | None = None
         self._queues: list[str] = []
-        # Until when LATE_RETRIES may have messages.
-        self.retries_until = 0.0
+        # Until when each of LATE_RETRIES may have messages.
+        self.retries_until = dict.fromkeys(LATE_RETRIES, 0.0)
         # Whether the standby was promoted.
         self.promoted = False
 
@@ -283,7 +283,7 @@ class ChaosStack(Stack):
         if not drained:
             return missing
         try:
-            queues = [one for one in self._queues if one != LATE_RETRIES or time.monotonic() > self.retries_until]
+            queues = [one for one in self._queues if time.monotonic() > self.retries_until.get(one, 0)]
             missing += [f"{count} messages in {queue}" for queue, count in self.depths(queues).items()]
         except Exception as error:  # pika has no common base class for its errors and those of sockets.
             missing.append(f"queues cannot be read: {error!r}")
