@@ -169,7 +169,7 @@ let package = Package(
             "Messaging", ["AMQP", "Primitives", "PushProtocol", logging, metrics, tracing, lifecycle],
             exclude: ["BrokerFacts.md"]),
         shared("DecisionLog", ["Primitives", "PushProtocol", "Postgres"]),
-        shared("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
+        shared("Providers", ["Primitives", "PushProtocol", crypto], exclude: ["ProviderFacts.md"]),
         shared(
             "PushSending",
             [
@@ -338,7 +338,9 @@ let package = Package(
                 metricsTestKit, jwtKit,
             ]),
         tests("TokenEncryption", ["TokenEncryption", "PushProtocol", "TestSupport"]),
-        tests("Providers", ["Providers", "PushProtocol", "TestSupport"]),
+        tests(
+            "Providers", ["Providers", "Primitives", "PushProtocol", "TestSupport", crypto],
+            data: ["WebPush/make_vectors.py"]),
         tests(
             "ServiceKit",
             [

@@ -14,7 +14,7 @@ enum ImportRules {
         "TraceExport": ["HTTPSFetch", "Primitives", "PushProtocol"],
         "Messaging": ["AMQP", "Primitives", "PushProtocol"],
         "DecisionLog": ["Postgres", "Primitives", "PushProtocol"],
-        "Providers": ["PushProtocol"],
+        "Providers": ["Primitives", "PushProtocol"],
         "PushSending": ["Providers", "Primitives", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
         "ServiceKit": ["Primitives", "PushProtocol", "StrictYAML"],
@@ -124,7 +124,7 @@ enum ImportRules {
         "HTTPTypes": ["ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "EventsAPI", "Console", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPAuth", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
         "Crypto": [
-            "PushProtocol", "Postgres", "HTTPAuth", "TokenEncryption", "EventsAPI", "Console", "Pushctl",
+            "PushProtocol", "Postgres", "HTTPAuth", "Providers", "TokenEncryption", "EventsAPI", "Console", "Pushctl",
             "ProviderSimulator",
         ],
         "CryptoExtras": ["Pushctl", "ProviderSimulator"],

@@ -2,7 +2,7 @@ package import PushProtocol
 
 /// Encodes pushes as requests to one provider, and maps its responses to consequences.
 ///
-/// Implemented once for APNs and once for FCM. Pure: does no I/O and reads no clock.
+/// Implemented for APNs, FCM and Web Push. Pure: does no I/O and reads no clock.
 package protocol ProviderCodec: Sendable {
     /// The path of all requests; `nil` if each request has its own.
     var path: String? { get }
