@@ -22,7 +22,7 @@ import Testing
 
     @Test func `line, page and bar show the progress`() {
         #expect(line(campaign).contains("  running  30 %      300  everyone  "))
-        let json = CampaignReport.json(campaign)
+        let json = campaign.json
         #expect(json["fraction"] == .double(0.3) && json["rate"] == 50 && json["finished_at"] == .null)
         let page = CampaignReport.page(campaign)
         #expect(page.contains("a second          30 devices"))

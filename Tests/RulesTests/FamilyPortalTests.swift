@@ -56,6 +56,19 @@ import Testing
         #expect(body == "Pat: " + String(repeating: "👨‍👩‍👧", count: 119) + "…")
     }
 
+    @Test(arguments: ["https://img.example/3.jpg", nil] as [JSONValue])
+    func `new photos show the album's cover, and are grouped by album`(cover: JSONValue) throws {
+        let added = event(
+            "photos.added",
+            [
+                "album": ["id": 3, "name": "Summer", "cover": cover], "count": 2, "sender": ["id": 1, "name": "Pat"],
+                "family": ["id": 7, "members": [1, 2]],
+            ])
+        let content = try #require(try rules.evaluate(added).first).content
+        #expect(content.image == cover.string)
+        #expect(content.thread == "album/3")
+    }
+
     @Test func `a chat without other members sends nothing`() throws {
         let lonely = event(
             "chat.message.created",

@@ -132,6 +132,12 @@ import Testing
             "{ digest: { at: \"09:00\", month-days: 1, days: [mon], say: { body: x } } }",
             "set only one of “days” and “month-days”"
         ),
+        // Days on which no digest would ever be sent.
+        ("{ digest: { at: \"09:00\", days: [], say: { body: x } } }", "the list is empty"),
+        ("{ digest: { at: \"09:00\", month-days: [], say: { body: x } } }", "the list is empty"),
+        (
+            "{ digest: { at: \"09:00\", month-days: [32], say: { body: x } } }", "expected a whole number from 1 to 31"
+        ),
         ("{ digest: { after: 1h, days: [mon], say: { body: x } } }", "“days” needs “at”, a local time"),
         (
             "{ digest: { after: 1h, remains: told, say: { body: x } } }",

@@ -164,6 +164,14 @@ import Testing
             ruleFile(say: #"{ body: B, data: { a: { b: "{{km(name)}}" } } }"#),
             "test.yaml:12: rules.only.say.data.a.b: with an example of thing.happened: name is not a number"),
         Mistake(
+            ruleFile(say: "{ body: B, image: http://img.example/a.png }"),
+            "test.yaml:12: rules.only.say.image: with an example of thing.happened: expected an https URL, because phones load no other"
+        ),
+        Mistake(
+            ruleFile(say: #"{ body: B, image: https://img.example/a.png, languages: { de: { image: "{{name}}" } } }"#),
+            "test.yaml:12: rules.only.say.languages.de.image: with an example of thing.happened: expected an https URL, because phones load no other"
+        ),
+        Mistake(
             ruleFile(say: "title: \(String(repeating: "a", count: 101))"),
             "test.yaml:12: rules.only.say.title: the text has 101 characters; at most 100 are shown"),
         Mistake(

@@ -79,6 +79,21 @@ import Testing
                     fcm: FCMOverride(message: ["android": ["ttl": "3s"]], validateOnly: true)))
     }
 
+    @Test(
+        arguments: [
+            ("https://img.example/a.png", "https://img.example/a.png"), ("http://img.example/a.png", nil), ("", nil),
+            ("file:///a.png", nil),
+        ] as [(String, String?)])
+    func `an image that phones do not load is left out of the notification`(url: String, image: String?) throws {
+        let rules = try parse(
+            ruleFile(
+                example: "{ users: [1], photo: https://img.example/x.png }",
+                say: #"{ body: Hi, image: "{{photo}}" }"#))
+        let draft = try #require(
+            try rules.evaluate(event("thing.happened", ["users": [1], "photo": .string(url)])).first)
+        #expect(draft.content == Content(body: "Hi", image: image))
+    }
+
     @Test func `a collapse key that the providers refuse is refused`() throws {
         let rules = try parse(ruleFile(how: #"collapse-key: "{{name}}""#))
         let error = #expect(throws: RenderError.self) {

@@ -14,20 +14,21 @@ import TestSupport
 @Suite(.timeLimit(.minutes(4))) struct SegmentRuleTests {
     static func rules(
         to: String =
-            #"{ segment: { tag: "city/{{city}}", devices: { not-seen-for: 14d }, hold-out: 10% }, except: owner }"#
+            #"{ segment: { tag: "city/{{city}}", devices: { not-seen-for: 14d }, hold-out: 10% }, except: owner }"#,
+        policy: String = "{ type: offers, caps: daily }"
     ) -> String {
         """
         app: test
         types: { offers: { about: Offers } }
         caps: { daily: { at-most: 1, within: 1d } }
         events:
-          offer.published: { examples: [{ city: malaga, text: Two for one, owner: 9 }] }
+          offer.published: { examples: [{ city: malaga, text: Two for one, owner: 9, day: "2026-03-29" }] }
         rules:
           offer:
             when: { event: offer.published }
             to: \(to)
             say: { body: "{{text}}" }
-            policy: { type: offers, caps: daily }
+            policy: \(policy)
         """
     }
 
@@ -187,6 +188,50 @@ import TestSupport
         let told = dryRun.predictions.dropFirst().map(\.user.rawValue)
         #expect(told.sorted() == named.filter { !audience.isHeldOut(user($0)) && $0 != "9" }.sorted())
         #expect((400..<490).contains(told.count))
+    }
+
+    /// The clocks of Berlin change at 02:30 on both days.
+    @Test(arguments: [
+        (
+            "2026-03-29", "2026-03-28T20:00:00Z",
+            [
+                "berlin": "2026-03-29T01:00:00Z", "new-york": "2026-03-29T06:30:00Z", "none": "2026-03-29T02:30:00Z",
+                // It is past there.
+                "kiritimati": "2026-03-28T20:00:00Z",
+            ]
+        ),
+        (
+            "2026-10-25", "2026-10-24T09:00:00Z",
+            [
+                "berlin": "2026-10-25T00:30:00Z", "new-york": "2026-10-25T06:30:00Z", "none": "2026-10-25T02:30:00Z",
+                "kiritimati": "2026-10-24T12:30:00Z",
+            ]
+        ),
+    ])
+    func `a segment with a schedule is notified at the local time of each user`(
+        day: String, planned: String, times: [String: String]
+    ) throws {
+        let rules = Self.rules(
+            to: "{ segment: { tag: beta } }",
+            policy: #"{ type: offers, schedule: { at: day, time: "02:30" } }"#)
+        var dryRun = DryRun(RuleSets([try parse(rules)]))
+        try DryRunFiles.people(
+            Data(
+                """
+                {"people": {"berlin": {"zone": "Europe/Berlin"}, "new-york": {"zone": "America/New_York"},
+                    "kiritimati": {"zone": "Pacific/Kiritimati"}},
+                 "segments": {"tag beta": ["berlin", "new-york", "kiritimati", "none"]}}
+                """.utf8), name: "people", into: &dryRun)
+        var offer = Self.offer
+        offer.data = offer.data.merging(["day": .string(day)])
+        dryRun.process(offer, at: moment(planned))
+        dryRun.advance(to: moment(planned) + .seconds(2 * 86_400))
+        var pushed: [String: Timestamp] = [:]
+        for prediction in dryRun.predictions where prediction.content?.body != nil {
+            #expect(pushed.updateValue(prediction.at, forKey: prediction.user.rawValue) == nil)
+        }
+        #expect(pushed == times.mapValues(moment))
+        #expect(dryRun.refusals.isEmpty)
     }
 
     @Test func `a preview decides the users that the people file names`() throws {

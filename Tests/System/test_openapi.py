@@ -38,7 +38,7 @@ def test_every_response_of_the_registry_matches_its_description(stack):
         *(option for tag in tags for option in ("--include-tag", tag)))
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
-    assert operations == 17 and requests > 300
+    assert operations == 23 and requests > 300
 
 
 def test_every_response_of_rules_matches_its_description(stack):

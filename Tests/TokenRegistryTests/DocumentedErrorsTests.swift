@@ -38,6 +38,10 @@ import Yams
         }
     }
 
+    /// Campaigns of another app, and of this one: finished.
+    private static let taken = "0c0c0c0c-0000-5000-8000-00000000000a"
+    private static let finished = "0c0c0c0c-0000-5000-8000-00000000000b"
+    private static let campaigns = "/v1/operator/campaigns"
     private static let device = "11111111-2222-3333-4444-555555555555"
     private static let registration = #"{"token":"ABCD","platform":"ios","environment":"development"}"#
     private static let subscription =
@@ -81,6 +85,18 @@ import Yams
         case "DELETE /v1/operator/devices": Ask(.delete, "/v1/operator/devices?app=family-portal&user=a")
         case "POST /v1/operator/devices/{device}/deactivate":
             Ask(.post, "/v1/operator/devices/\(device)/deactivate?app=family-portal")
+        case "GET /v1/operator/campaigns": Ask(.get, "\(campaigns)?app=family-portal")
+        case "GET /v1/operator/campaigns/{campaign}": Ask(.get, "\(campaigns)/\(device)?app=family-portal")
+        case "PUT /v1/operator/campaigns/{campaign}":
+            Ask(
+                .put, "\(campaigns)/\(device)?app=family-portal",
+                #"{"everyone":true,"content":{"body":"B"}}"#)
+        case "POST /v1/operator/campaigns/{campaign}/pause":
+            Ask(.post, "\(campaigns)/\(device)/pause?app=family-portal")
+        case "POST /v1/operator/campaigns/{campaign}/resume":
+            Ask(.post, "\(campaigns)/\(device)/resume?app=family-portal")
+        case "POST /v1/operator/campaigns/{campaign}/cancel":
+            Ask(.post, "\(campaigns)/\(device)/cancel?app=family-portal")
         case "GET /v1/operator/counts": Ask(.get, "/v1/operator/counts?app=family-portal")
         default: nil
         }
@@ -92,6 +108,7 @@ import Yams
         switch (error.status, error.operation) {
         case (400, "GET /v1/operator/devices"), (400, "DELETE /v1/operator/devices"):
             ask.uri = "/v1/operator/devices?user=a"
+        case (400, "GET /v1/operator/campaigns"): ask.uri = campaigns
         case (400, "GET /v1/operator/counts"): ask.uri = "/v1/operator/counts?app=No+App"
         case (400, _) where !ask.body.isEmpty: ask.body = "{"
         case (400, _):
@@ -102,6 +119,11 @@ import Yams
         case (403, _): ask.credential = try await BearerKeys.shared(["sub": ""])
         case (404, "GET /v1/installations/{installation}"), (404, "POST /v1/operator/devices/{device}/deactivate"):
             break
+        case (404, "PUT /v1/operator/campaigns/{campaign}"):
+            ask.uri = ask.uri.replacing("app=family-portal", with: "app=unknown")
+        case (404, _) where ask.uri.hasPrefix(campaigns): break
+        case (409, "PUT /v1/operator/campaigns/{campaign}"): ask.uri = ask.uri.replacing(device, with: taken)
+        case (409, _): ask.uri = ask.uri.replacing(device, with: finished)
         case (404, "POST /v1/operator/devices"), (404, "POST /v1/operator/devices/unregister"):
             ask.uri = ask.uri.replacing("app=family-portal", with: "app=unknown")
         case (413, _): ask.body = "{\"x\":\"\(String(repeating: "a", count: InstallationBody.maximumSize))\"}"
@@ -173,6 +195,12 @@ import Yams
                 SELECT 'shared', 'topic', 'topic-' || n, '456', true, now()
                 FROM generate_series(1, \(MembershipStore.mostGroups)) AS n
                 """)
+            try await pool.execute(
+                """
+                INSERT INTO registry.campaign (id, app, rule, notification, audience, state, finished_at)
+                VALUES (\(taken)::uuid, 'other', 'r', '', 'everyone', 'done', now()),
+                    (\(finished)::uuid, 'family-portal', 'r', '', 'everyone', 'done', now())
+                """)
             for error in errors where ![429, 500, 503].contains(error.status) { try await Self.expect(error, client) }
         }
     }
@@ -195,6 +223,7 @@ import Yams
         try await Self.withKeys { client, pool in
             try await pool.execute("ALTER TABLE registry.registration RENAME TO elsewhere")
             try await pool.execute("ALTER TABLE registry.membership RENAME TO elsewhere_too")
+            try await pool.execute("ALTER TABLE registry.campaign RENAME TO elsewhere_as_well")
             for error in try Self.errors() where error.status == 500 { try await Self.expect(error, client) }
         }
     }

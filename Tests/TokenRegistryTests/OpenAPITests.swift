@@ -42,7 +42,7 @@ import Yams
                 logger: .silent)
             let routes = RegistryAPI(store: store, gate: gate, keys: keys).routes.routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
-            #expect(routes.count == 17)
+            #expect(routes.count == 23)
         }
     }
 

@@ -23,7 +23,7 @@ struct CampaignsCommand: AsyncParsableCommand {
                 try await CampaignStore($0).summaries(app: app, unfinished: unfinished, limit: limit)
             }
             try output.write(
-                ["campaigns": .array(campaigns.map(CampaignReport.json))],
+                ["campaigns": .array(campaigns.map(\.json))],
                 text: CampaignReport.table(campaigns).lines(orNone: "no campaigns"))
         }
     }
@@ -51,7 +51,7 @@ struct CampaignsCommand: AsyncParsableCommand {
                 if follow { line.clear() }
                 return campaign
             }
-            try output.write(CampaignReport.json(campaign), text: CampaignReport.page(campaign))
+            try output.write(campaign.json, text: CampaignReport.page(campaign))
         }
 
         private static func find(_ id: UUID, in store: CampaignStore) async throws
@@ -119,17 +119,6 @@ struct CampaignsCommand: AsyncParsableCommand {
             guard found else { throw CommandError("no campaign has the id \(campaign)", .notFound) }
             guard changed else { throw CommandError("nothing to do: \(otherwise)") }
             try output.write(["id": .id(id), "state": .string(decision.state)], text: [done])
-        }
-    }
-}
-
-extension CampaignStore.CampaignAction {
-    /// The state of a campaign after the action.
-    fileprivate var state: String {
-        switch self {
-        case .pause: "paused"
-        case .resume: "running"
-        case .cancel: "cancelled"
         }
     }
 }

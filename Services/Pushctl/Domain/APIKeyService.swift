@@ -11,7 +11,8 @@ enum APIKeyService: String, CaseIterable, Sendable {
     /// The operations that its keys may allow.
     var operations: [APIKey.Operation] {
         switch self {
-        case .registry: [.readDevices, .registerDevices, .deactivateDevices, .eraseUsers, .readCounts]
+        case .registry:
+            [.readDevices, .registerDevices, .deactivateDevices, .eraseUsers, .readCounts, .sendNotifications]
         case .rules:
             [
                 .readEvents, .readCounts, .readPreferences, .writePreferences, .publishEvents, .sendNotifications,

@@ -21,21 +21,6 @@ enum CampaignReport {
         return table
     }
 
-    static func json(_ campaign: CampaignStore.CampaignSummary) -> JSONValue {
-        [
-            "id": .id(campaign.id), "app": .string(campaign.app), "rule": .string(campaign.rule),
-            "audience": .string(campaign.audience), "state": .string(campaign.state),
-            "created_at": .time(campaign.created), "begun_at": .time(campaign.begun),
-            "finished_at": .time(campaign.finished), "rate": campaign.rate.map { .number($0) } ?? .null,
-            "estimate": campaign.estimate.map { .number($0) } ?? .null, "processed": .number(campaign.looked),
-            "fraction": .double(fraction(campaign)), "users": .number(campaign.users),
-            "without_device": .number(campaign.without), "devices": .number(campaign.devices),
-            "messages": .number(campaign.pushes), "ranges": .number(campaign.ranges),
-            "ranges_done": .number(campaign.rangesDone), "ranges_dead": .number(campaign.rangesDead),
-            "dead_reasons": .strings(campaign.deadReasons),
-        ]
-    }
-
     /// All properties of a campaign, one line each.
     static func page(_ campaign: CampaignStore.CampaignSummary) -> [String] {
         let times = [
@@ -71,22 +56,15 @@ enum CampaignReport {
 
     static func bar(_ campaign: CampaignStore.CampaignSummary) -> String {
         let width = 30
-        let filled = Int((fraction(campaign) * Double(width)).rounded(.down))
+        let filled = Int((campaign.fraction * Double(width)).rounded(.down))
         let bar = String(repeating: "█", count: filled) + String(repeating: "·", count: width - filled)
         let rest = left(campaign).map { "  \($0) left" } ?? ""
         return "\(bar)  \(share(campaign))  \(campaign.devices) devices"
             + (pace(campaign).map { "  \($0)/s" } ?? "") + rest + "  \(campaign.state)"
     }
 
-    /// The fraction of the audience processed, 0 to 1. Below 1 until the end, because the audience size is an estimate.
-    static func fraction(_ campaign: CampaignStore.CampaignSummary) -> Double {
-        if campaign.state == "done" { return 1 }
-        guard let estimate = campaign.estimate, estimate > 0 else { return 0 }
-        return min(0.99, Double(campaign.looked) / Double(estimate))
-    }
-
     private static func share(_ campaign: CampaignStore.CampaignSummary) -> String {
-        "\(Int((fraction(campaign) * 100).rounded(.down))) %"
+        "\(Int((campaign.fraction * 100).rounded(.down))) %"
     }
 
     /// Devices a second since the start.

@@ -59,7 +59,7 @@ struct StatusReport: Sendable {
             "routes": stored.map { .array($0.routes.map(Self.json)) } ?? .null,
             "guards": stored.map { .array($0.guards.map(QuarantineReport.json)) } ?? .null,
             "quarantined": stored.map { .number($0.quarantined) } ?? .null,
-            "campaigns": stored.map { .array($0.campaigns.map(CampaignReport.json)) } ?? .null,
+            "campaigns": stored.map { .array($0.campaigns.map(\.json)) } ?? .null,
             "dead_rows": stored.map {
                 .array($0.deadRows.map { ["table": .string($0.table), "count": .number($0.count)] })
             }

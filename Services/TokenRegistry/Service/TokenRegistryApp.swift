@@ -68,7 +68,8 @@ import ServiceKit
                 logger: context.logger),
             changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
-            apps: apps, isWebOrigin: { apps.listsWebOrigin($0) })
+            apps: apps, publishCursors: CampaignRoutes.publisher(on: bus.bus, from: context.name),
+            isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
             api.router, host: .registryHost, port: .registryPort,
             connections: try context.settings.integer(.registryConnections))

@@ -8,10 +8,10 @@ extension FCMMessage {
         guard !text.hasReservedData, members.collapseKey.isAbsent else { return nil }
         let badge = badge ?? text.badge
         let ttl = expiresAt.map { Self.ttl(until: $0, now: now) }
-        // Title, body and sound occur twice. A data value that is not a string is quoted and escaped.
+        // Title, body, sound and category occur twice. A data value that is not a string is quoted and escaped.
         let size =
             600 + members.length + members.title.count + members.body.count + members.sound.count
-            + 2 * members.data.count
+            + members.category.count + 2 * members.data.count
         var placeholders = TextOffsets()
         var timeOffsets = TextOffsets()
         var payload = 0
@@ -50,6 +50,11 @@ extension FCMMessage {
         json.put("{")
         if !text.silent {
             json.put(#""notification":{"#)
+            if !members.category.isAbsent {
+                json.put(#""channel_id":"#)
+                json.put(members.category, source)
+                json.put(",")
+            }
             if let badge, badge > 0 {
                 json.put(#""notification_count":"#)
                 json.put(Int64(badge))

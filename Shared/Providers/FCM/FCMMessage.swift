@@ -92,6 +92,8 @@ struct FCMMessage {
     private var androidNotification: JSONValue? {
         object([
             "tag": .string(content.collapseKey ?? Self.notificationIDPlaceholder),
+            // Android shows the notification in the manifest's default channel if the app has no channel with this id.
+            "channel_id": content.category.map(JSONValue.string),
             "sound": content.sound.map(JSONValue.string),
             "notification_count": (badge ?? content.badge).flatMap { $0 > 0 ? .int(Int64($0)) : nil },
             "notification_priority": content.interruptionLevel.flatMap(\.androidPriority).map(JSONValue.string),

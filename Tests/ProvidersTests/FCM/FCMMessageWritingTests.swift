@@ -100,7 +100,8 @@ extension Content {
         return Content(
             title: maybe("Títle \"q\""), subtitle: maybe(""),
             body: maybe(Int.random(in: 0..<8, using: &random) == 0 ? "Body\u{1}" : "Bödy\n\t"),
-            badge: maybe(Int.random(in: -1...2, using: &random)), sound: maybe("default"), category: maybe("c"),
+            badge: maybe(Int.random(in: -1...2, using: &random)), sound: maybe("default"),
+            category: maybe(["c", "", "cät\"\n"].randomElement(using: &random)!),
             thread: maybe("t"), deepLink: maybe("app://x"), image: maybe("https://e/x.png"), data: maybe(data),
             silent: Int.random(in: 0..<4, using: &random) == 0,
             interruptionLevel: maybe(InterruptionLevel.allCases.randomElement(using: &random) ?? .active))

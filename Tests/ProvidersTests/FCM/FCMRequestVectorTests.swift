@@ -108,7 +108,8 @@ import TestSupport
         #expect(message["notification"] == ["title": "T", "body": "B", "image": "https://e.org/i.png"])
         #expect(
             message[path: "android.notification"] == [
-                "tag": "k", "sound": "default", "notification_count": 3, "notification_priority": "PRIORITY_HIGH",
+                "tag": "k", "channel_id": "c", "sound": "default", "notification_count": 3,
+                "notification_priority": "PRIORITY_HIGH",
             ])
         #expect(
             message[path: "apns.payload.aps"] == [
@@ -128,6 +129,20 @@ import TestSupport
         #expect(message[path: "android.notification"] == ["tag": id, "channel_id": "c", "color": "#ff0000"])
         #expect(message[path: "fcm_options.analytics_label"] == "l")
         #expect(message[path: "android.priority"] == "HIGH")
+    }
+
+    @Test func `a category is the Android channel, unless the content's fcm message has another or none`() throws {
+        func channel(_ own: JSONValue?, silent: Bool = false) throws -> JSONValue? {
+            let message: JSONValue? = own.map { ["android": ["notification": ["channel_id": $0]]] }
+            let content = Content(
+                body: "B", category: "new \"orders\"", silent: silent,
+                fcm: message.map { FCMOverride(message: $0) })
+            return try self.message(content)[path: "android.notification.channel_id"]
+        }
+        #expect(try channel(nil) == "new \"orders\"")
+        #expect(try channel("kitchen") == "kitchen")
+        #expect(try channel(.null) == nil)
+        #expect(try channel(nil, silent: true) == nil)
     }
 
     @Test func `a token with JSON syntax characters stays one string`() throws {

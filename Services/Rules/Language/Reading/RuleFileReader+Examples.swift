@@ -23,6 +23,23 @@ extension RuleFileReader {
                     break
                 }
             }
+            checkImages(of: rule, on: events)
+        }
+    }
+
+    /// Reports images that phones do not load. A service leaves such an image out.
+    private func checkImages(of rule: Rule, on events: [DomainEvent]) {
+        let place = "rules.\(rule.name).say"
+        let translated = rule.say.translations.map { ("\(place).languages.\($0.tag).image", $1.image) }
+        for (key, template) in [("\(place).image", rule.say.image)] + translated.sorted(by: { $0.0 < $1.0 }) {
+            for event in events {
+                guard let image = try? template?.render(Scope(event: event)), !image.isEmpty else { continue }
+                guard !Rule.isLoadable(image: image) else { continue }
+                report(
+                    line: line(of: key), key: key,
+                    "with an example of \(event.type): expected an https URL, because phones load no other")
+                break
+            }
         }
     }
 

@@ -18,6 +18,9 @@ extension Rule {
     /// The maximum length of a collapse key in UTF-8 bytes (APNs: `apns-collapse-id`).
     static let maximumCollapseKey = 64
 
+    /// Whether phones load an image: only over https. Others are left out of the notification.
+    static func isLoadable(image: String) -> Bool { image.hasPrefix("https://") }
+
     /// Renders the text for one event in the scope's language.
     package func renderedText(_ scope: Scope, defaults: Language) throws(PlacedProblem) -> RenderedText {
         let messageTemplate = messageTemplate(in: scope.localization.language, defaults: defaults)
@@ -52,7 +55,8 @@ extension Rule {
             body: try text(say.body, "\(place).body", limit: Rule.maximumBody), badge: try badge(scope),
             sound: how.kind == .liveActivity ? nil : how.sound, category: how.category,
             thread: try text(how.thread, "how.thread"),
-            deepLink: try text(say.deepLink, "\(place).deep-link"), image: try text(say.image, "\(place).image"),
+            deepLink: try text(say.deepLink, "\(place).deep-link"),
+            image: try text(say.image, "\(place).image").flatMap { Rule.isLoadable(image: $0) ? $0 : nil },
             data: try data(say, scope, place: place), silent: how.kind.isData,
             interruptionLevel: how.interruptionLevel,
             collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: try apns(scope),

@@ -17,6 +17,8 @@ struct RegistryAPI: Sendable {
     var changes = RateLimiter<Caller>("changes", perMinute: 0)
     /// The configured apps, for which a backend may register devices; `nil`: any.
     var apps: ActiveApps?
+    /// Publishes the first cursors of a campaign that a request starts.
+    var publishCursors: CampaignRoutes.CursorPublisher = { _ in }
     /// Whether an app lists this origin of web clients.
     var isWebOrigin: @Sendable (String) -> Bool = { _ in false }
 
@@ -40,6 +42,8 @@ struct RegistryAPI: Sendable {
             store: operators, keys: keys,
             registrationCounts: RegistrationCounts(RegistrationCountStore(operators.database))
         ).add(to: router)
+        CampaignRoutes(store: CampaignStore(operators.database), keys: keys, apps: apps, publish: publishCursors)
+            .add(to: router)
         BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
         router.addDescription(PackageResources.openapi_yaml)
         return router

@@ -33,8 +33,17 @@ extension CampaignStore {
     }
 
     /// An operator's command.
-    package enum CampaignAction: String, Sendable {
+    package enum CampaignAction: String, Sendable, CaseIterable {
         case pause, resume, cancel
+
+        /// The state of a campaign after the action.
+        package var state: String {
+            switch self {
+            case .pause: "paused"
+            case .resume: "running"
+            case .cancel: "cancelled"
+            }
+        }
     }
 
     /// The campaigns, the latest first, at most `limit`.
