@@ -32,6 +32,10 @@ import TestSupport
             INSERT INTO rules.inbox_removal (notification, app, user_id, at)
             VALUES (\(id("removed")), \(app), \(user), \(now))
             """,
+            """
+            INSERT INTO rules.replacement (notification, app, user_id, event, rule, original, identifier, at)
+            VALUES (\(id("new texts")), \(app), \(user), \(event), 'only', \(id("pushed")), 'x', \(now))
+            """,
             "INSERT INTO rules.clear_command (app, user_id, noted_at) VALUES (\(app), \(user), \(now))",
             """
             INSERT INTO rules.shown_copy

@@ -20,12 +20,15 @@ import Testing
         app: test
         types: { t: { about: x } }
         caps: { c: { at-most: 1, within: 1h } }
-        events: { e: { from: other, examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] } }
+        events:
+          e: { from: other, examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] }
+          f: { examples: [{ n: 1 }] }
         groups: [{ event: e, group: g, members: u, id: id, role: r }]
         presence: [{ event: e, user: n }]
         reads: [{ event: e, user: n }]
         done: [{ event: e, item: x }, { receipt: opened, rules: a }]
         revoke: [{ event: e, item: x, user: n, inbox: keep }]
+        replace: [{ event: f, item: x, rule: a }]
         live:
           l:
             to: { users: n }

@@ -78,6 +78,11 @@ import Testing
                     """)
                 try await pool.execute(
                     """
+                    INSERT INTO rules.replacement (notification, app, user_id, event, rule, original, identifier, at)
+                    VALUES (gen_random_uuid(), 'test', '1', gen_random_uuid(), 'only', gen_random_uuid(), 'x', \(stored))
+                    """)
+                try await pool.execute(
+                    """
                     INSERT INTO rules.event_item (event, rule, app, item, occurred_at, stored_at)
                     VALUES (gen_random_uuid(), 'only', 'test', 'i', \(long), \(stored))
                     """)
@@ -91,7 +96,7 @@ import Testing
                 swept.deleted == [
                     "told": 1, "done": 1, "done_by": 1, "member": 1, "report": 0, "presence": 1, "erasure": 1,
                     "circle": 1, "digest": 1, "crowd": 1, "revocation": 1, "event_item": 1,
-                    "shown_copy": 1, "clear_command": 1, "inbox_removal": 1,
+                    "shown_copy": 1, "clear_command": 1, "inbox_removal": 1, "replacement": 1,
                 ])
             #expect(try await RulesDatabase.count("rules.erasure", pool) == 2)
             func left(_ query: SQL) async throws -> [String] {

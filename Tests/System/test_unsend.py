@@ -7,8 +7,8 @@ import pytest
 from local_stack import eventually, sql
 from test_revocations import explained, is_revoked, metric
 from test_token_deactivation import script
-from unsend import (APP, DIRECT, STAFF, Stream, decisions, is_decided, items, operator_key, person, post, publish, revoke,
-                    revoke_and_wait, shown, survivors, tell)
+from unsend import (APP, DIRECT, STAFF, Stream, decisions, gone, is_decided, items, operator_key, person, post, publish,
+                    revoke, revoke_and_wait, shown, survivors, tell)
 
 
 def test_a_notification_held_by_quiet_hours_is_never_pushed(stack, phones):
@@ -107,6 +107,20 @@ def test_a_push_kept_by_a_paused_route_is_skipped(stack, phones):
     assert survivors(stack, token) == []
 
 
+def test_a_notification_in_the_queue_of_the_registry_is_skipped(stack, phones):
+    user, token = person(stack, phones)
+    stack.service("stop", "token-registry")
+    try:
+        event = tell(stack, user)
+        eventually(lambda: is_decided(stack, event, "push"), what="the decision")
+        done = revoke_and_wait(stack, "registry's queue", "--event", event)
+        assert done["revoked"]["pushes"] == 1
+    finally:
+        stack.service("start", "token-registry")
+    eventually(lambda: is_revoked(stack, event), 60, "the outcome")
+    assert survivors(stack, token) == []
+
+
 def test_a_push_in_a_retry_level_is_skipped(stack, phones):
     user, token = person(stack, phones)
     script(stack, provider="apns", token=token, status=502, body="", count=1)
@@ -133,11 +147,13 @@ def test_the_inbox_its_stream_and_the_badge_lose_the_notification(stack, phones)
     wrong = next(id for id in items(stack, bearer) if id != kept)
     # A stream that has not reported an item when it is revoked reports the removal alone.
     assert first.next()[::2] == ("item", wrong)
+    removals = []
+    gone(stack, "stream, with the start of pushctl", lambda: revoke(stack, "--event", events[1]),
+         lambda: removals.append(first.next()[::2]) or removals == [("removed", wrong)])
     done = revoke_and_wait(stack, "inbox", "--event", events[1])
     assert done["revoked"]["inbox_items"] == 1
     assert items(stack, bearer) == [kept]
     # So does one that continues after the first item.
-    assert first.next()[::2] == ("removed", wrong)
     first.response.close()
     stream = Stream(stack, bearer, after=position)
     assert stream.next()[::2] == ("removed", wrong)
@@ -145,15 +161,15 @@ def test_the_inbox_its_stream_and_the_badge_lose_the_notification(stack, phones)
     kind, _, third = stream.next()
     stream.response.close()
     assert kind == "item" and third not in (kept, wrong)
-    # Without unread items the badge is cleared.
-    for event in (events[0], events[2]):
-        revoke_and_wait(stack, "inbox", "--event", event)
-    assert items(stack, bearer) == []
+    revoke_and_wait(stack, "inbox", "--event", events[0])
     def badges() -> list[int]:
         sent = [request["body"]["aps"] for request in stack.requests("apns") if request.get("token") == token]
         # Clear commands have neither an alert nor a badge.
         return [aps["badge"] for aps in sent if "badge" in aps and "alert" not in aps]
-    eventually(lambda: badges()[-1:] == [0], 30, "the corrected badge")
+    # Without unread items the badge is cleared.
+    gone(stack, "badge, with the start of pushctl", lambda: revoke(stack, "--event", events[2]),
+         lambda: badges()[-1:] == [0])
+    assert items(stack, bearer) == []
 
 
 def test_kept_inbox_items_stay(stack, phones):

@@ -16,15 +16,18 @@ extension DryRun {
             }
             return draft.joined(by: users)
         }
+        event.drafts = event.drafts.flatMap { replacing($0, event.record, now) }
         let news = news(of: event, now)
         event.drafts = event.drafts.flatMap { $0.localized(people) }
         let decided = event.decisions(&people, news, now: now)
         var writes = DecisionWrites(decidedAt: now)
         writes.add(event, decided, people, spread: spread)
         keep(writes, now)
+        replace(writes.replacedWords)
         let kept = Set(writes.inbox.map(\.notification))
         var rest = decided[...]
         for draft in event.drafts {
+            noteOriginals(draft, event.record)
             if event.storesItems, let item = draft.item {
                 for recipient in draft.recipients { about[recipient.notification] = (item, event.record.occurredAt) }
             }
@@ -33,7 +36,7 @@ extension DryRun {
             let broadcast = draft.broadcast == nil ? nil : draft.notifications([:], unread: [:]).first
             for (decided, badge) in zip(rest.prefix(badges.count), badges) {
                 tell(
-                    decided, draft.rendered, badge: draft.countsUnread ? count(decided.person) : badge,
+                    decided, draft.identified, badge: draft.countsUnread ? count(decided.person) : badge,
                     isKept: kept.contains(decided.notification), now, asBroadcast: broadcast)
             }
             rest = rest.dropFirst(badges.count)

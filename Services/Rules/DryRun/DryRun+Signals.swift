@@ -86,7 +86,7 @@ extension DryRun {
         var news = ItemState(done: done, revoked: revoked)
         news.doneByUser = doneByUser
         var slots: Set<ItemState.Slot> = []
-        for draft in event.drafts {
+        for draft in event.drafts where draft.replacement == nil {
             guard let item = draft.item else { continue }
             for recipient in draft.recipients {
                 slots.insert(ItemState.Slot(item: item, rule: draft.rendered.rule, user: recipient.user))

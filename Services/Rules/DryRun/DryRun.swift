@@ -59,6 +59,10 @@ struct DryRun {
     var revoked = RevocationState()
     /// The item of each notification, and the time of its event.
     var about: [UUID: (item: ItemKey, saidAt: Timestamp)] = [:]
+    /// The notifications of each item, rule and user, for events under `replace`.
+    var originals: [ItemState.Slot: [DryRunOriginal]] = [:]
+    /// The time of the latest replacement of each item and rule.
+    var lastReplacement: [DryRunOriginal.Subject: Timestamp] = [:]
     private var seen: Set<UUID> = []
 
     init(_ ruleSets: RuleSets) { self.ruleSets = ruleSets }

@@ -90,6 +90,9 @@ struct EventHandler: StageHandler {
             case .expired: return Verdict(.discard(.expired), outbound: copies[index])
             case .notify(let draft):
                 let key = draft.event.record.key
+                if first[key] == index, case .early = batchDecisions.answers[key] {
+                    return Verdict(.postpone(after: .seconds(5), .early))
+                }
                 guard first[key] == index,
                     case .decided(let answers, let drafts) = batchDecisions.answers[key]
                 else {
@@ -181,7 +184,10 @@ struct EventDraft {
     init(_ event: EventCase, arrivedAt: Timestamp) throws(WireError) {
         self.event = event
         self.arrivedAt = arrivedAt
-        isPlain = event.drafts.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
+        isPlain = event.drafts.allSatisfy {
+            $0.groupReferences.isEmpty && $0.localizer == nil && $0.replacement == nil
+        }
+        try event.checkReplacementSizes()
         everything = try EventDraft.outbound(
             event.drafts.flatMap { $0.notifications(to: $0.recipients, quietly: false) }, arrivedAt)
     }
@@ -204,9 +210,10 @@ struct EventDraft {
             }
         guard !isForAll else { return .done(everything) }
         do {
-            return .done(
-                try EventDraft.outbound(
-                    drafts.flatMap { $0.notifications(answers, unread: unread) }, arrivedAt))
+            let messages = try EventDraft.outbound(
+                drafts.flatMap { $0.notifications(answers, unread: unread) }, arrivedAt)
+            // Before the replacing pushes, so that a sender seldom sends an original after its replacement.
+            return .done(try event.revocations(of: drafts.compactMap { $0.revokedOriginal(answers) }) + messages)
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }
@@ -257,6 +264,8 @@ extension JSONValue {
 
 extension Reason {
     fileprivate static let duplicate = Reason(code: "duplicate", detail: "the event was received before and is done")
+    fileprivate static let early = Reason(
+        code: "early-replacement", detail: "the event replaces a notification that is not known yet")
     fileprivate static let expired = Reason(code: "expired", detail: "the event's expirytime has passed")
 
     fileprivate static func tooLarge(_ error: WireError) -> Reason {

@@ -13,6 +13,8 @@ struct DecisionStore: Sendable {
     /// The end of quiet hours is spread over this time, to avoid a burst for each time zone.
     var spread = RuleDecision.spread
     var logger = Logger.rules
+    /// How long an event under `replace` waits for its original.
+    var replacementPatience = Duration.seconds(300)
     /// The apps whose decisions are recorded.
     var recordedApps: @Sendable () -> Set<AppID> = { [] }
 
@@ -26,6 +28,8 @@ struct DecisionStore: Sendable {
     enum Ruling: Sendable {
         /// The event is known, and all its pushes have outcomes.
         case settled
+        /// The event replaces a notification that is not known yet. It is not stored, and arrives again.
+        case early
         /// The answers of the event's first delivery, by notification. Then the notifications, with group members as
         /// recipients and localized for each recipient.
         case decided([UUID: RuleDecision.Answer], [NotificationDraft])
@@ -61,6 +65,9 @@ struct DecisionStore: Sendable {
                 let revokedRows = try rows.filter { row in try row.decode(Bool.self, at: 2) }
                 let revoked = try await transaction.revokedEvents(Array(revokedRows.keys))
                 var events = events
+                let early = try await transaction.releaseEarlyReplacements(
+                    events.filter { new.contains($0.record.key) }, patience: replacementPatience, now: now)
+                events.removeAll { early.contains($0.record.key) }
                 if isLate { events = try await transaction.withoutErased(events) }
                 let knownEvents = try await knownEvents(Set(events.map(\.record.key)).subtracting(new), transaction)
                 try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
@@ -69,12 +76,15 @@ struct DecisionStore: Sendable {
                 var recorder = DecisionRecorder(recordedApps(), now: now)
                 let largeAudiences = try await gatherMembers(&present, knownEvents, &recorder, transaction)
                 try await transaction.open(largeAudiences)
+                try await transaction.findReplaced(&present, known: Set(knownEvents.keys))
                 if isLate {
                     recorder.leaveOut(try await transaction.eventsOfErased(recorder.names(in: present), present))
                     present = try await transaction.withoutErased(present)
                 }
-                return try await storeDecisions(
+                var batchDecisions = try await storeDecisions(
                     present, new: new, knownEvents, revoked: revoked, &recorder, transaction, now: now)
+                for key in early { batchDecisions.answers[key] = .early }
+                return batchDecisions
             }
         }
     }

@@ -10,6 +10,7 @@ extension PostgresTransaction {
     /// - Parameter people: the users with their digest times and time zones.
     func keep(_ writes: DecisionWrites, _ people: [PersonKey: Person], now: Timestamp) async throws {
         if !writes.isEmpty { try await execute(writes.sql()) }
+        try await keepReplacements(writes, now: now)
         try await keepDedupe(writes.dedupeUntil)
         try await gather(writes.gathered, people, now: now)
     }

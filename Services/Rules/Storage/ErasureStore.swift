@@ -42,7 +42,8 @@ struct ErasureStore: Sendable {
             try await deleteCommandOutcomes(of: person)
             for table: SQL in [
                 "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.revocation",
-                "rules.done_by", "rules.clear_command", "rules.inbox_removal", "rules.person",
+                "rules.done_by", "rules.clear_command", "rules.inbox_removal", "rules.replacement",
+                "rules.person",
             ] {
                 try await clear(table, person)
             }

@@ -92,7 +92,7 @@ struct InboxFeedStore: Sendable {
         FROM \(rows(listeners))
         CROSS JOIN LATERAL (
             SELECT * FROM rules.inbox
-            WHERE inbox.read_at IS NULL AND inbox.dead_at IS NULL AND \(isNew("inbox", now: now))
+            WHERE inbox.read_at IS NULL AND inbox.dead_at IS NULL AND \(isNew("inbox", changedAt: "changed_at", now: now))
             ORDER BY inbox.written, inbox.notification LIMIT \(batch)
         ) AS inbox JOIN rules.saying ON saying.id = inbox.saying
         ORDER BY listener.index, inbox.written, inbox.notification
@@ -122,10 +122,14 @@ struct InboxFeedStore: Sendable {
     }
 
     /// A condition on a table for rows after the listener's position that no older transaction can precede.
-    private static func isNew(_ table: SQL, now: Timestamp) -> SQL {
+    ///
+    /// - Parameter changedAt: the column with the time of the last change of a row.
+    private static func isNew(_ table: SQL, changedAt: SQL = "at", now: Timestamp) -> SQL {
         """
-        \(table).app = listener.app AND \(table).user_id = listener.user_id AND \(table).at > listener.since
-            AND (\(table).written < pg_snapshot_xmin(pg_current_snapshot()) OR \(table).at < \((now - patience).date))
+        \(table).app = listener.app AND \(table).user_id = listener.user_id
+            AND (\(table).at > listener.since OR \(table).\(changedAt) > listener.since)
+            AND (\(table).written < pg_snapshot_xmin(pg_current_snapshot())
+                OR coalesce(\(table).\(changedAt), \(table).at) < \((now - patience).date))
             AND \(table).written >= listener.written
             AND (\(table).written > listener.written OR \(table).notification > listener.notification)
         """

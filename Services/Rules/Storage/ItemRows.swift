@@ -53,7 +53,7 @@ extension PostgresTransaction {
         }
         var latest: [ItemState.Slot: Timestamp] = [:]
         for event in events {
-            for draft in event.drafts {
+            for draft in event.drafts where draft.replacement == nil {
                 guard let item = draft.item else { continue }
                 for recipient in draft.recipients {
                     let slot = ItemState.Slot(item: item, rule: draft.rendered.rule, user: recipient.user)

@@ -73,20 +73,24 @@ extension PostgresTransaction {
 
     /// Stores the items of events in apps whose rules revoke items.
     func keepItems(of events: [EventCase]) async throws {
-        var rows: [(event: UUID, rule: String, item: ItemKey, at: Date)] = []
+        var rows: [(event: UUID, rule: String, item: ItemKey, at: Date, isReplacement: Bool)] = []
         for event in events where event.storesItems {
             for draft in event.drafts {
                 guard let item = draft.item else { continue }
-                rows.append((event.record.key, draft.rendered.rule, item, event.record.occurredAt.date))
+                rows.append(
+                    (
+                        event.record.key, draft.rendered.rule, item, event.record.occurredAt.date,
+                        draft.replacement != nil
+                    ))
             }
         }
         guard !rows.isEmpty else { return }
         try await execute(
             """
-            INSERT INTO rules.event_item (event, rule, app, item, occurred_at) SELECT * FROM unnest(
+            INSERT INTO rules.event_item (event, rule, app, item, occurred_at, is_replacement) SELECT * FROM unnest(
                 \(rows.map(\.event)), \(rows.map(\.rule)), \(rows.map(\.item.app.rawValue)), \(rows.map(\.item.item)),
-                \(rows.map(\.at))
-            ) AS new (event, rule, app, item, occurred_at) ORDER BY event, rule
+                \(rows.map(\.at)), \(rows.map(\.isReplacement))
+            ) AS new (event, rule, app, item, occurred_at, is_replacement) ORDER BY event, rule
             ON CONFLICT DO NOTHING
             """)
     }

@@ -16,13 +16,14 @@ enum ShownCopyRows {
         INSERT INTO rules.shown_copy
             (notification, app, user_id, identifier, decided_at, noted_at, is_accepted)
         SELECT chosen.notification, event.app, last.user_id,
-            coalesce(saying.content ->> 'collapseKey', chosen.notification::text), last.decided_at,
-            \(now.date)::timestamptz, false
+            coalesce(replacement.identifier, saying.content ->> 'collapseKey', chosen.notification::text),
+            last.decided_at, \(now.date)::timestamptz, false
         FROM unnest(\(notifications)) AS chosen (notification)
             \(RevocationSelection.lastDecision(of: "chosen.notification"))
             JOIN rules.event ON event.key = last.event
             LEFT JOIN rules.inbox ON inbox.notification = chosen.notification
             LEFT JOIN rules.saying ON saying.id = inbox.saying
+            LEFT JOIN rules.replacement ON replacement.notification = chosen.notification
         WHERE \(RevocationSelection.isVisible)
         ORDER BY chosen.notification
         ON CONFLICT DO NOTHING

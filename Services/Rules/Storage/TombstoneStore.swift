@@ -47,7 +47,7 @@ struct TombstoneStore: Sendable {
             ("erasure", "done_at <= \(past)"), ("crowd", "ended_at <= \(past)"),
             ("revocation", "ended_at <= \(past)"), ("shown_copy", "noted_at <= \(before(ClearCommand.lifetime))"),
             ("clear_command", "due_at IS NULL AND noted_at <= \(before(ClearCommand.lifetime))"),
-            ("event_item", "stored_at <= \(before(history))"),
+            ("event_item", "stored_at <= \(before(history))"), ("replacement", "at <= \(before(history))"),
             ("inbox_removal", "at <= \(before(InboxFeedStore.horizon * 2))"),
             (
                 "circle",

@@ -125,6 +125,12 @@ extension Explanation {
         "unsendable": "too large for a message, or nested too deeply",
         "rule-gone": "the rule file no longer contains its rule",
         "revoked": "taken back by an operator, or by an event under revoke in the rule file",
+        "replacement": "new texts for a notification that was pushed, by an event under replace in the rule file",
+        "words-replaced": "no push: the waiting notification or the inbox item has the new texts",
+        "already-read": "no push: the user has read, dismissed or removed it; an inbox item has the new texts",
+        "overtaken": "a later event under replace was decided before",
+        "nothing-to-replace": "no notification about this item was sent before, or the digest with it was sent",
+        "too-many": "the item has more than 1000 notifications, or a fan-out; their texts stay",
     ]
 
     package var reasons: Set<String> { Set(traces.flatMap(\.decisions).map(\.reason)) }

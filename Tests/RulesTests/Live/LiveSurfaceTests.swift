@@ -57,7 +57,8 @@ import Testing
         -> NotificationDraft?
     {
         let set = try RuleFile.parse(file(), file: "food.yaml")
-        var event = event(type, app: "food", ["order": ["id": 7, "code": "A7", "minutes": .int(Int64(minutes))], "customer": 21])
+        let order: JSONValue = ["id": 7, "code": "A7", "minutes": .int(Int64(minutes))]
+        var event = event(type, app: "food", ["order": order, "customer": 21])
         event.time = Date(timeIntervalSince1970: seconds)
         return try set.evaluate(event, now: Timestamp(milliseconds: 1)).first { $0.rendered.rule == rule }
     }
@@ -138,9 +139,10 @@ import Testing
                 ])
         let sent = decisions.filter { $0.contains(" push ") }
         #expect(sent.count == 3, "\(decisions.joined(separator: "\n"))")
-        #expect(sent.map { $0.split(separator: " ").first { $0.hasPrefix("delivery") } } == [
-            "delivery-start", "delivery-update-2", "delivery-end",
-        ])
+        #expect(
+            sent.map { $0.split(separator: " ").first { $0.hasPrefix("delivery") } } == [
+                "delivery-start", "delivery-update-2", "delivery-end",
+            ])
     }
 
     @Test func `a surface without an end ends by time, counted from its last event`() throws {
@@ -154,29 +156,43 @@ import Testing
 
     // MARK: Mistakes
 
-    @Test(arguments: [
-        ("state: { minutes: \"{{order.minutes}}\" }", "state: { minutes: \"{{order.minuts}}\" }",
-            "food.yaml:18: live.delivery.start.say.live-activity.content-state.minutes: no example of the event has “order.minuts”; did you mean “order.minutes”?"),
-        ("attributes-type: DeliveryAttributes", "about: x",
-            "food.yaml:9: “about” occurs more than once"),
-        ("every: 10s", "every: 2h", "food.yaml:23: live.delivery.update.1.every: at most 1h"),
-        ("to: { users: customer }", "to: { topic: all }",
-            "food.yaml:11: live.delivery.to: a live surface is for “users” or a “group”, not for a “topic”"),
-        ("on: [apple, android]", "on: [apple, phone]",
-            "food.yaml:13: live.delivery.on.1: “phone” is not one of apple, android, web"),
-        ("type: orders", "type: order",
-            "food.yaml:14: live.delivery.start.policy.type: there is no “order” under “types”; did you mean “orders”?"),
-        ("end: { event: order.delivered, dismiss-after: 15m }", "end: { event: order.gone }",
-            "food.yaml:24: live.delivery.end.when.event: the event “order.gone” is not known; describe it under “events”"),
-    ])
-    func `a mistake is reported once, at its place in the entry`(_ right: String, _ wrong: String, _ problem: String) {
-        let text = Self.file(Self.entry.replacing(right, with: wrong))
+    struct Mistake: Sendable {
+        let right: String
+        let wrong: String
+        let problem: String
+    }
+
+    static let mistakes = [
+        Mistake(
+            right: "minutes: \"{{order.minutes}}\"", wrong: "minutes: \"{{order.minuts}}\"",
+            problem: "18: live.delivery.start.say.live-activity.content-state.minutes: "
+                + "no example of the event has “order.minuts”; did you mean “order.minutes”?"),
+        Mistake(right: "every: 10s", wrong: "every: 2h", problem: "23: live.delivery.update.1.every: at most 1h"),
+        Mistake(
+            right: "to: { users: customer }", wrong: "to: { topic: all }",
+            problem: "11: live.delivery.to: a live surface is for “users” or a “group”, not for a “topic”"),
+        Mistake(
+            right: "on: [apple, android]", wrong: "on: [apple, phone]",
+            problem: "13: live.delivery.on.1: “phone” is not one of apple, android, web"),
+        Mistake(
+            right: "type: orders", wrong: "type: order",
+            problem: "14: live.delivery.start.policy.type: there is no “order” under “types”; did you mean “orders”?"),
+        Mistake(
+            right: "end: { event: order.delivered, dismiss-after: 15m }", wrong: "end: { event: order.gone }",
+            problem: "24: live.delivery.end.when.event: the event “order.gone” is not known; describe it under “events”"
+        ),
+    ]
+
+    @Test(arguments: mistakes)
+    func `a mistake is reported once, at its place in the entry`(_ mistake: Mistake) {
+        let text = Self.file(Self.entry.replacing(mistake.right, with: mistake.wrong))
         #expect(text != Self.file())
-        #expect(Self.problems(text) == [problem])
+        #expect(Self.problems(text) == ["food.yaml:\(mistake.problem)"])
     }
 
     @Test func `a rule of the file cannot have the name of a step`() {
-        let text = "\(Self.events)\n\(Self.entry)\nrules: { delivery-end: { when: { event: order.ready }, to: { users: customer }, say: { body: x } } }"
+        let rule = "delivery-end: { when: { event: order.ready }, to: { users: customer }, say: { body: x } }"
+        let text = "\(Self.events)\n\(Self.entry)\nrules: { \(rule) }"
         #expect(
             Self.problems(text) == [
                 "food.yaml:24: live.delivery.end: a rule is named “delivery-end”; rename the rule or the entry"

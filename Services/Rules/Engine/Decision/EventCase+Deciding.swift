@@ -140,7 +140,7 @@ extension NotificationDraft {
             audience.map { ($0.campaign, $0.members.decisionLabel, .audience) }
             ?? segment.map { ($0.audience.campaign, $0.decisionLabel, .segment) }
             ?? (isOfNobody
-                ? (DerivedID.uuid5(record.key, ["nobody", rendered.rule]), Segment.nobody, .nobody) : nil)
+                ? (DerivedID.uuid5(record.key, ["nobody", rendered.rule]), Segment.nobody, causeOfNobody) : nil)
             ?? broadcast.map { ($0.notification, $0.destination.decisionLabel, .broadcast) }
         // A label for operators. No user has this id.
         guard let announced, let name = UserID(rawValue: announced.decisionLabel.excerpt(200)) else { return nil }
@@ -151,6 +151,10 @@ extension NotificationDraft {
                 ? RuleDecision(answer: .drop, reason: .revoked)
                 : RuleDecision(answer: isOfNobody ? .drop : .push, reason: announced.reason),
             ruleSet: record.ruleSet)
+    }
+
+    private var causeOfNobody: RuleDecision.Cause {
+        replacement.map { $0.isTooLarge ? .tooMany : .nothingToReplace } ?? .nobody
     }
 
     /// Decides by revocations, the item's state and the schedule, before the user's settings; `nil` if none applies.
@@ -166,6 +170,7 @@ extension NotificationDraft {
             if itemState.isDone(item, for: key.user, occurredAt: occurredAt) {
                 return RuleDecision(answer: .drop, reason: .done)
             }
+            if let decision = replacementDecision(people[key] ?? Person(), engine) { return decision }
             let slot = ItemState.Slot(item: item, rule: rendered.rule, user: key.user)
             if let other = itemState.waiting[slot], other > occurredAt {
                 return RuleDecision(answer: .drop, reason: .replaced)

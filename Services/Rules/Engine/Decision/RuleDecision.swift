@@ -83,6 +83,18 @@ package struct RuleDecision: Hashable, Sendable {
         case ruleGone = "rule-gone"
         /// An operator, or an event under `revoke`, took it back.
         case revoked
+        /// An event under `replace` sends new texts for a notification that was pushed.
+        case replacement
+        /// An event under `replace` has changed the texts of a waiting notification or an inbox item.
+        case wordsReplaced = "words-replaced"
+        /// The user has read, dismissed or removed the notification that the event replaces.
+        case alreadyRead = "already-read"
+        /// A later event under `replace` was decided before.
+        case overtaken
+        /// The event names an item without a notification that was sent.
+        case nothingToReplace = "nothing-to-replace"
+        /// The item has more than ``Replacement/maximumNotifications`` notifications.
+        case tooMany = "too-many"
     }
 }
 

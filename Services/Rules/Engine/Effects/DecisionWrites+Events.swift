@@ -26,6 +26,11 @@ extension DecisionWrites {
                 rest = rest.dropFirst()
                 continue
             }
+            if draft.replacement != nil {
+                for decided in rest.prefix(draft.recipients.count) { replace(draft, decided) }
+                rest = rest.dropFirst(draft.recipients.count)
+                continue
+            }
             var isReferred = false
             for (recipient, decided) in zip(draft.recipients, rest.prefix(draft.recipients.count)) {
                 let person = people[decided.person] ?? Person()

@@ -25,6 +25,8 @@ package struct DecisionWrites: Sendable {
     package var dedupeUntil: [PersonKey: [String: Timestamp]] = [:]
     package var gathered: [Gathered] = []
     package var reports: [Report] = []
+    package var replacedWords: [ReplacedWords] = []
+    package var replacingPushes: [ReplacingPush] = []
 
     package struct Held: Sendable {
         package var notification: UUID

@@ -65,7 +65,8 @@ package struct HeldItem: Sendable {
 
         func input(_ rule: Rule) -> DecisionInput {
             DecisionInput(
-                policy: rule.policy, isUserVisible: rule.isUserVisible, mutes: mutes, thread: thread, expiresAt: expiresAt(rule),
+                policy: rule.policy, isUserVisible: rule.isUserVisible, mutes: mutes, thread: thread,
+                expiresAt: expiresAt(rule),
                 since: since, quietHolds: quietHolds, isSummary: isSummary, isSendable: isSendable)
         }
 

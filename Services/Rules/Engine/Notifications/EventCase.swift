@@ -52,7 +52,7 @@ extension NotificationDraft {
     package func notifications(to recipients: [Notification.Recipient], quietly: Bool) -> [Notification] {
         guard !hasUnknownRecipients else { return announcements }
         let rule = "\(rendered.app)/\(rendered.rule)\(localization)\(part)" + (quietly ? "/quietly" : "")
-        return rendered.notifications(to: recipients, quietly: quietly) { index, _ in
+        return identified.notifications(to: recipients, quietly: quietly) { index, _ in
             DerivedID.message(source: source, event: rendered.correlation, rule: rule, index: index)
         }
     }
@@ -137,5 +137,6 @@ extension EventCase {
         for notification in drafts.flatMap({ $0.notifications(to: $0.recipients, quietly: false) }) {
             _ = try notification.boundedWireBody()
         }
+        try checkReplacementSizes()
     }
 }

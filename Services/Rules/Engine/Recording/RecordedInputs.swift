@@ -1,6 +1,6 @@
 package import FoundationEssentials
 package import PushProtocol
-import RuleLanguage
+package import RuleLanguage
 
 /// The stored state that the decisions about an event read.
 package struct RecordedInputs: Codable, Hashable, Sendable {
@@ -9,6 +9,10 @@ package struct RecordedInputs: Codable, Hashable, Sendable {
     /// The members of the groups whose members are recipients.
     package var groups: [String: [Member]]?
     package var items: RecordedItems?
+    /// By rule: the notifications that the event replaces.
+    package var replaced: [String: [ReplacedNotification]]?
+    /// The rules whose item has too many notifications to replace.
+    package var tooManyReplaced: [String]?
 
     package struct Member: Codable, Hashable, Sendable {
         package var user: UserID
@@ -35,6 +39,13 @@ package struct RecordedInputs: Codable, Hashable, Sendable {
         self.init(groups: groups.isEmpty ? nil : groups)
         for draft in event.drafts where !draft.hasUnknownRecipients { add(draft, event, people) }
         self.items = RecordedItems(event, items)
+        for draft in event.drafts {
+            guard let replacement = draft.replacement else { continue }
+            let rule = draft.rendered.rule
+            if replacement.isTooLarge { tooManyReplaced = (tooManyReplaced ?? []) + [rule] }
+            guard let original = replacement.original else { continue }
+            replaced = (replaced ?? [:]).merging([rule: [original]], uniquingKeysWith: +)
+        }
     }
 
     private mutating func add(_ draft: NotificationDraft, _ event: EventCase, _ people: [PersonKey: Person]) {

@@ -1,5 +1,6 @@
 package import PushProtocol
 import FoundationEssentials
+import RuleLanguage
 
 /// The names in a recording: every text that may be a user's id. An erasure finds the recordings of a user by them.
 ///
@@ -39,6 +40,7 @@ extension RecordedInputs {
     fileprivate var names: Set<String> {
         var names = Set(people.keys)
         for members in (groups ?? [:]).values { names.formUnion(members.map(\.user.rawValue)) }
+        for replaced in (replaced ?? [:]).values { names.formUnion(replaced.map(\.user.rawValue)) }
         guard let items else { return names }
         for mark in [items.doneByUser, items.revoked, items.waiting].compactMap(\.self).joined() {
             if let user = mark.user { names.insert(user.rawValue) }

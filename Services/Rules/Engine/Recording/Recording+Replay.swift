@@ -44,6 +44,11 @@ extension RecordedEvent {
                     inputs.members(of: reference.group).filter(reference.accepts).map(\.user)
                 })
         }
+        one.drafts = one.drafts.flatMap { draft in
+            draft.replacing(
+                inputs.replaced?[draft.rendered.rule] ?? [],
+                isTooLarge: inputs.tooManyReplaced?.contains(draft.rendered.rule) ?? false)
+        }
         return one.decisions(inputs, now: now)
     }
 }

@@ -118,6 +118,9 @@ package struct EventUser: Sendable {
         return ruleSet.rules.compactMap { rule in collect("rules.\(rule.name)", rule.when) { $0.add(rule) } }
             + ruleSet.signals.compactMap { source in collect(source.place, source.when) { $0.add(source) } }
             + ruleSet.memberships.compactMap { source in collect(source.place, source.when) { $0.add(source) } }
+            + ruleSet.replacements.compactMap { source in
+                collect(source.place, source.when) { $0.add(source, ruleSet.rule(named: source.rule)) }
+            }
     }
 
     /// The schema of the data that it needs, for the events that it matches; `nil` if it needs nothing.

@@ -178,6 +178,20 @@ extension FieldUseCollector {
         add(source.thread, at: source.kind.isAboutItem ? "item" : "thread")
     }
 
+    /// Adds the item, and the texts of the rule, which the event renders.
+    mutating func add(_ source: ReplacementSource, _ rule: Rule?) {
+        add(source.item, at: "item")
+        guard let rule else { return }
+        add(rule.say, at: "say")
+        for (language, translation) in rule.say.translations {
+            add(translation, at: "say.languages.\(language.tag)")
+        }
+        add(rule.how)
+        for template in rule.policy.mutes { add(template, at: "policy.mutes") }
+        add(rule.policy.digest?.bucket, at: "policy.digest.bucket")
+        add(rule.policy.digest?.keep, at: "policy.digest.keep")
+    }
+
     mutating func add(_ source: MembershipSource) {
         add(source.group, at: "group")
         add(source.users, at: source.change.rawValue)

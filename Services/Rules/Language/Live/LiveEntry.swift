@@ -11,7 +11,9 @@ struct LiveEntry {
     let item: String
 
     /// The platforms that show the surface by data messages.
-    var messagePlatforms: [DeviceFilter.Platform] { DeviceFilter.Platform.allCases.filter { $0 != .apple && surfaces.contains($0) } }
+    var messagePlatforms: [DeviceFilter.Platform] {
+        DeviceFilter.Platform.allCases.filter { $0 != .apple && surfaces.contains($0) }
+    }
 
     /// The name of the item for decisions: no other rule waits for it.
     var itemName: String { "live/\(name)/\(item)" }
@@ -114,7 +116,8 @@ extension LiveEntry {
         // The end itself cancels the item, so it has none.
         if moment.step == .update || signs != nil { policy.append(("item", .word(itemName))) }
         return .keys([
-            ("when", when((signs ?? [moment]).map(\.table))), ("to", (moment.table["to"] ?? table["to"])?.node), ("say", say),
+            ("when", when((signs ?? [moment]).map(\.table))), ("to", (moment.table["to"] ?? table["to"])?.node),
+            ("say", say),
             ("how", how),
             ("policy", .keys(policy)),
         ])

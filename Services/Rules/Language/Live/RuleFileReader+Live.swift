@@ -4,7 +4,7 @@ import Yams
 /// The rules and signals that the entries under `live` become.
 struct LiveRules {
     var rules: [Rule] = []
-    /// The events that cancel what waits for an item.
+    /// The events that cancel the waiting notifications of an item.
     var done: [SignalSource] = []
 }
 
@@ -78,7 +78,9 @@ extension RuleFileReader {
         var updates: [LiveEntry.Moment] = []
         for (index, field) in fields.enumerated() {
             let suffix = index == 0 ? "" : "-\(index + 1)"
-            if let update = moment(.update, field, ["title", "body", "every"], suffix: suffix) { updates.append(update) }
+            if let update = moment(.update, field, ["title", "body", "every"], suffix: suffix) {
+                updates.append(update)
+            }
         }
         guard let start, let end, updates.count == fields.count else { return }
         for moment in [start] + updates + [end] {
@@ -130,7 +132,8 @@ extension RuleFileReader {
     /// The event of the end cancels updates and the end by time that wait for the item.
     private func done(_ entry: LiveEntry, _ end: LiveEntry.Moment) -> SignalSource? {
         guard let when = condition(end.field, end.table, catalog: catalog) else { return nil }
-        let field = self.field(.word(entry.itemName), "\(entry.field.path).item", line: line(of: "\(entry.field.path).item"))
+        let key = "\(entry.field.path).item"
+        let field = self.field(.word(entry.itemName), key, line: line(of: key))
         guard let item = template(field, when.events.compactMap { catalog[$0] }) else { return nil }
         return SignalSource(place: end.field.path, when: when, thread: item, kind: .done)
     }

@@ -6,8 +6,7 @@ import Yams
 package enum RuleFile {
     package static let keys = [
         "app", "language", "zone", "types", "caps", "clear-read", "events", "groups", "presence", "reads", "done",
-        "revoke",
-        "live", "rules",
+        "revoke", "replace", "live", "rules",
     ]
     package static let required = ["app", "events", "rules"]
 
@@ -64,6 +63,7 @@ extension RuleFileReader {
             if let section = table[name] { signals += read(section, catalog) }
         }
         if let revoke = table["revoke"], let rules { checkRevocations(revoke, rules) }
+        let replacements = table["replace"].map { replace($0, catalog, rules) } ?? []
         let receipts = table["done"].map { doneByReceipts($0, rules ?? []) } ?? []
         let memberships = table["groups"].map { groups($0, catalog) } ?? []
         // The examples are tested only if the file has no other errors.
@@ -71,9 +71,10 @@ extension RuleFileReader {
         let ruleSet = RuleSet(
             app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
             defaults: defaults, rules: rules, signals: signals, memberships: memberships, doneByReceipts: receipts,
-            borrowedEvents: borrowedEvents)
+            borrowedEvents: borrowedEvents, replacements: replacements)
         check(ruleSet, against: catalog)
         checkSignals(ruleSet, against: catalog)
+        checkReplacements(ruleSet, against: catalog)
         return ruleSet
     }
 

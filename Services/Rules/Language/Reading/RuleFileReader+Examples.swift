@@ -93,7 +93,7 @@ extension RuleFileReader {
         }
     }
 
-    private static func event(_ type: String, data: JSONValue, app: AppID) -> DomainEvent {
+    static func event(_ type: String, data: JSONValue, app: AppID) -> DomainEvent {
         DomainEvent(
             app: app, id: "example", source: "/example", type: type, subject: "example",
             time: Date(timeIntervalSince1970: 0), data: data)

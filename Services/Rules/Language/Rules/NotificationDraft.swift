@@ -29,8 +29,10 @@ package struct NotificationDraft: Hashable, Sendable {
     package var audience: Audience?
     /// Replaces users and groups: the registry finds the users, and ``RuleSet/draft(of:arrivedAt:)`` gives their drafts.
     package var segment: Segment?
-    /// Whether no user matches the segment of its rule.
+    /// Whether no user matches the segment of its rule, or no notification has the item of its replacement.
     package var isOfNobody = false
+    /// Its recipients are the users of the notifications that it replaces.
+    package var replacement: Replacement?
     /// Replaces users, groups and audience.
     package var broadcast: Broadcast?
 
@@ -38,7 +40,9 @@ package struct NotificationDraft: Hashable, Sendable {
     /// broadcast or a segment; one message goes to all of them.
     package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil || segment != nil || isOfNobody }
 
-    var hasRecipients: Bool { !recipients.isEmpty || !groupReferences.isEmpty || hasUnknownRecipients }
+    var hasRecipients: Bool {
+        !recipients.isEmpty || !groupReferences.isEmpty || hasUnknownRecipients || replacement != nil
+    }
 
     /// Further values from the event that apply until the push.
     package struct Terms: Hashable, Sendable {

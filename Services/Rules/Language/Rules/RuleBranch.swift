@@ -105,6 +105,7 @@ extension RuleSet {
     fileprivate func with(_ defaults: AppDefaults, version: UUID) -> RuleSet {
         RuleSet(
             app: app, version: version, events: events, defaults: defaults, rules: rules, signals: signals,
-            memberships: memberships, doneByReceipts: doneByReceipts, borrowedEvents: borrowedEvents)
+            memberships: memberships, doneByReceipts: doneByReceipts, borrowedEvents: borrowedEvents,
+            replacements: replacements)
     }
 }

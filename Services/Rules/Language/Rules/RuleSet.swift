@@ -16,6 +16,8 @@ package struct RuleSet: Sendable {
     package let signals: [SignalSource]
     /// Whether events revoke items.
     package let revokesItems: Bool
+    /// The events that replace the texts of notifications.
+    package let replacements: [ReplacementSource]
     /// The receipts that complete items.
     package let doneByReceipts: [DoneByReceipt]
     /// The events that another app's publisher publishes.
@@ -31,7 +33,7 @@ package struct RuleSet: Sendable {
     package init(
         app: AppID, version: UUID, events: Set<String>, defaults: AppDefaults = AppDefaults(), rules: [Rule],
         signals: [SignalSource] = [], memberships: [MembershipSource] = [], doneByReceipts: [DoneByReceipt] = [],
-        borrowedEvents: [BorrowedEvent] = []
+        borrowedEvents: [BorrowedEvent] = [], replacements: [ReplacementSource] = []
     ) {
         self.app = app
         self.version = version
@@ -46,6 +48,7 @@ package struct RuleSet: Sendable {
         self.memberships = memberships
         self.doneByReceipts = doneByReceipts
         self.borrowedEvents = borrowedEvents
+        self.replacements = replacements
         positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var rulesByEvent: [String: [Rule]] = [:]
         for rule in rules {
@@ -54,8 +57,8 @@ package struct RuleSet: Sendable {
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
 
-    /// Whether the items of decided events are stored, for revocations and receipts.
-    package var storesItems: Bool { revokesItems || !doneByReceipts.isEmpty }
+    /// Whether the items of decided events are stored, for revocations, replacements and receipts.
+    package var storesItems: Bool { revokesItems || !replacements.isEmpty || !doneByReceipts.isEmpty }
 
     package func rules(for event: DomainEvent) -> [Rule] { candidates(for: event).filter { $0.when.holds(event) } }
 
@@ -103,6 +106,7 @@ package struct RuleSet: Sendable {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
             }
         }
+        if !replacements.isEmpty { drafts += try replacementDrafts(event, scope) }
         return drafts
     }
 
