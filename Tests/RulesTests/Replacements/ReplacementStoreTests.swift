@@ -116,7 +116,7 @@ import TestSupport
     }
 
     private func with(_ rules: String, _ body: (Fixture) async throws -> Void) async throws {
-        try await RulesDatabase.withPool { pool in
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await body(Fixture(base: try GatheringFixture(pool, rules)))
         }
     }
@@ -126,7 +126,7 @@ import TestSupport
     @Test func `given a shown notification, then one quiet push has its identifier, and the inbox keeps its row`()
         async throws
     {
-        try await with(Self.rules(#"{ type: news, caps: few, item: "m/{{id}}" }"#)) { fixture in
+        try await with(Self.rules(#"{ type: news, caps: few, item: "m/{{id}}" }"#)) { (fixture: Fixture) async throws in
             let sent = try await fixture.send("Old", users: #"["a","b"]"#)
             try await fixture.accept(sent)
             let before = try await fixture.inbox()
@@ -154,7 +154,7 @@ import TestSupport
 
     @Test func `given a push without an outcome, then senders skip it, and its replacement has the sound`() async throws
     {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             let sent = try await fixture.send("Old")
             let messages = try await fixture.handle("message.edited", #"{"id":1,"text":"New"}"#).messages
             #expect(messages.first?.routingKey == RoutingKey.revocation(AppID(rawValue: "test")!))
@@ -165,7 +165,7 @@ import TestSupport
     }
 
     @Test func `given a scheduled notification, then it is sent once, at its time, with the new texts`() async throws {
-        try await with(Self.rules(#"{ item: "m/{{id}}", schedule: { at: at } }"#)) { fixture in
+        try await with(Self.rules(#"{ item: "m/{{id}}", schedule: { at: at } }"#)) { (fixture: Fixture) async throws in
             #expect(try await fixture.send("Old").isEmpty)
             #expect(try await fixture.edit("New").isEmpty)
             #expect(try await fixture.base.runWorkers() == [])
@@ -181,7 +181,7 @@ import TestSupport
             #"{ item: "m/{{id}}", digest: { after: 15m, keep: { t: "{{text}}" }, say: { body: "{{#first}}{{t}}{{/first}}" } } }"#
         let rules = Self.rules(policy).replacing(#"say: { body: "{{text}}" }"#, with: "say: {}")
             .replacing(#"{{#first}}{{t}}{{/first}}"#, with: #"{{#items}}{{t}}{{/items}}"#)
-        try await with(rules) { fixture in
+        try await with(rules) { (fixture: Fixture) async throws in
             _ = try await fixture.send("Old")
             _ = try await fixture.edit("New")
             fixture.base.clock.advance(.seconds(1000))
@@ -193,7 +193,7 @@ import TestSupport
     }
 
     @Test func `an older replacement never follows a newer one`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             try await fixture.accept(try await fixture.send("Old", at: "2026-01-10T11:00:00Z"))
             #expect(try await fixture.edit("Second", id: "2", at: "2026-01-10T11:20:00Z").count == 1)
             #expect(try await fixture.edit("First", id: "1", at: "2026-01-10T11:10:00Z").isEmpty)
@@ -204,7 +204,7 @@ import TestSupport
     }
 
     @Test func `a replacement before its original waits, and then replaces it`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             func early() async throws -> Disposition {
                 try await fixture.handle(
                     "message.edited", #"{"id":1,"text":"New"}"#, id: "e", at: "2026-01-10T11:10:00Z",
@@ -220,14 +220,14 @@ import TestSupport
     }
 
     @Test func `a replacement of an unknown item is decided after the wait, and is explained`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             #expect(try await fixture.edit("New").isEmpty)
             #expect(try await fixture.reasons() == ["e drop nothing-to-replace"])
         }
     }
 
     @Test func `a revoked or read notification is not pushed again`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             let sent = try await fixture.send("Old", users: #"["a","b","c"]"#, at: "2026-01-10T11:00:00Z")
             try await fixture.accept(sent)
             try await fixture.pool.execute("UPDATE rules.inbox SET read_at = now() WHERE user_id = 'a'")
@@ -244,7 +244,7 @@ import TestSupport
     }
 
     @Test func `given more notifications than the limit, then all texts stay`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             let users = (0...Replacement.maximumNotifications).map { #""u\#($0)""# }.joined(separator: ",")
             _ = try await fixture.send("Old", users: "[\(users)]")
             #expect(try await fixture.edit("New").isEmpty)
@@ -253,7 +253,7 @@ import TestSupport
     }
 
     @Test func `recorded replacements are reproduced`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             try await fixture.accept(try await fixture.send("Old", users: #"["a","b"]"#, at: "2026-01-10T11:00:00Z"))
             try await fixture.pool.execute("UPDATE rules.inbox SET read_at = now() WHERE user_id = 'a'")
             try await fixture.edit("New", at: "2026-01-10T11:10:00Z")
@@ -267,7 +267,7 @@ import TestSupport
     }
 
     @Test func `a stream reports an item again when its texts change`() async throws {
-        try await with(Self.rules(Self.plain)) { fixture in
+        try await with(Self.rules(Self.plain)) { (fixture: Fixture) async throws in
             try await fixture.accept(try await fixture.send("Old"))
             let feed = InboxFeedStore(pool: fixture.pool)
             let person = PersonKey(app: AppID(rawValue: "test")!, user: user("a"))
