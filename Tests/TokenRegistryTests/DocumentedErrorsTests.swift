@@ -198,8 +198,8 @@ import Yams
             try await pool.execute(
                 """
                 INSERT INTO registry.campaign (id, app, rule, notification, audience, state, finished_at)
-                VALUES (\(taken)::uuid, 'other', 'r', '', 'everyone', 'done', now()),
-                    (\(finished)::uuid, 'family-portal', 'r', '', 'everyone', 'done', now())
+                VALUES (\(Self.taken)::uuid, 'other', 'r', '', 'everyone', 'done', now()),
+                    (\(Self.finished)::uuid, 'family-portal', 'r', '', 'everyone', 'done', now())
                 """)
             for error in errors where ![429, 500, 503].contains(error.status) { try await Self.expect(error, client) }
         }
