@@ -199,7 +199,7 @@ enum ReplacementRows {
 }
 
 extension DecisionWrites.ReplacedWords {
-    /// The id of the new texts: shared by the users who had the same texts and get the same new ones.
+    /// The id of the new texts. Users share it if they had the same texts and get the same new texts.
     fileprivate var renderedID: UUID? {
         original.rendered.map { DerivedID.uuid5($0, ["replacement", rendered.correlation, localization]) }
     }

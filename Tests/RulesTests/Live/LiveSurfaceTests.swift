@@ -88,7 +88,7 @@ import Testing
         #expect(message.rendered.devices?.platforms == [.android])
         #expect(
             message.content.data == [
-                "live": "delivery", "live_item": "7", "live_event": "start", "live_time": "1970-01-01T00:16:40.000Z",
+                "live": "delivery", "live_item": 7, "live_event": "start", "live_time": "1970-01-01T00:16:40.000Z",
                 "live_state": ["minutes": 9], "live_title": "Order A7",
             ])
     }
@@ -179,7 +179,7 @@ import Testing
             problem: "14: live.delivery.start.policy.type: there is no “order” under “types”; did you mean “orders”?"),
         Mistake(
             right: "end: { event: order.delivered, dismiss-after: 15m }", wrong: "end: { event: order.gone }",
-            problem: "24: live.delivery.end.when.event: the event “order.gone” is not known; describe it under “events”"
+            problem: "24: live.delivery.end.event: the event “order.gone” is not known; describe it under “events”"
         ),
     ]
 

@@ -133,6 +133,6 @@ import Testing
         let catalog = try EventCatalog(Self.file, file: "test.yaml")
         let edited = try #require(catalog.events.first { $0.type == "message.edited" })
         #expect(edited.fields.first { $0.path == "text" }?.requiredBy == ["replace.0"])
-        #expect(edited.fields.first { $0.path == "id" }?.places == ["replace.0"])
+        #expect(edited.fields.first { $0.path == "id" }?.places == ["replace.0.item"])
     }
 }

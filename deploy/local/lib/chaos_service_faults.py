@@ -131,8 +131,11 @@ class DescriptorsExhausted(ServiceFault):
         pid = stack.pid(self.victim)
         if pid == self.pid:
             prlimit(pid, f"--nofile={self.before[0]}:{self.before[1]}")
-        else:
-            stack.start(self.victim)
+            # A process that prints its backtrace runs on, and does not answer.
+            ends = time.monotonic() + 60
+            while stack.pid(self.victim) == pid and stack.readiness(self.victim) is None and time.monotonic() < ends:
+                time.sleep(0.5)
+        stack.start(self.victim)
 
 
 def limit_of(pid: int, resource: str) -> tuple[str, str]:

@@ -38,14 +38,19 @@ package final class RuleFileReader {
     }
 
     func report(line: Int, key: String, _ problem: String) {
-        guard let (rule, place) = livePlaces.first(where: { key == $0.key || key.hasPrefix("\($0.key).") }) else {
-            problems.append(RuleProblem(file: file, line: line, key: key, problem: problem))
-            return
+        let key = placeInEntry(key) ?? key
+        // Several rules have the same words of an entry under `live`.
+        if key.hasPrefix("live."), problems.contains(where: { $0.line == line && $0.problem == problem }) { return }
+        problems.append(RuleProblem(file: file, line: line, key: key, problem: problem))
+    }
+
+    /// Returns the place in an entry under `live` of a key of one of its rules; `nil` for other keys.
+    private func placeInEntry(_ key: String) -> String? {
+        for (rule, place) in livePlaces where key == rule || key.hasPrefix("\(rule).") {
+            let rest = key.dropFirst(rule.count)
+            return place + (rest.hasPrefix(".when.") ? rest.dropFirst(5) : rest)
         }
-        // Several rules have the same words of the entry.
-        guard !problems.contains(where: { $0.line == line && $0.problem == problem }) else { return }
-        problems.append(
-            RuleProblem(file: file, line: line, key: place + key.dropFirst(rule.count), problem: problem))
+        return nil
     }
 
     /// Returns the line of the field at `path`, or of its nearest enclosing field.
