@@ -1,12 +1,13 @@
 """Events under `replace`: wherever a message waits or is shown when it is edited, each phone shows it once, with the new text."""
 
+import datetime
 import json
 import pathlib
 import shutil
 import uuid
 
 import pytest
-from local_stack import eventually, sql
+from local_stack import cloud_event, eventually, sql
 from test_revocations import explained, is_revoked
 from test_token_deactivation import script
 from unsend import APP, TYPE, Stream, decisions, is_decided, person, publish, shown, survivors
@@ -70,6 +71,18 @@ class Chat:
 
     def edit(self, text: str, event: str | None = None) -> str:
         return publish(self.stack, APP, EDITED, self.data(text), event)
+
+    def edit_early(self, text: str) -> tuple[str, str]:
+        """Edits the message, and sends it later. Returns the ids of the edit and of the message."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        ids = []
+        message = self.data("Old") | {"participants": [self.user]}
+        for type, data, time in (
+                (EDITED, self.data(text), now), (TYPE, message, now - datetime.timedelta(minutes=1))):
+            ids.append(f"edit-{uuid.uuid4()}")
+            body = json.loads(cloud_event(type, data, ids[-1])) | {"time": time.isoformat()}
+            self.stack.publish(f"{APP}.{type}", json.dumps(body).encode(), content_type="application/cloudevents+json")
+        return ids[0], ids[1]
 
     def show(self, text: str) -> str:
         """Sends the message and waits until both phones show it and its outcomes are known."""
@@ -150,20 +163,20 @@ def test_an_edited_message_in_a_retry_level_is_pushed_once(stack, phones):
     chat = Chat(stack, phones)
     chat.user, chat.apple = user, token
     # The provider refuses the first push; its retry comes after the edit.
-    script(stack, provider="apns", token=token, status=503, reason="ServiceUnavailable", count=1)
+    script(stack, provider="apns", token=token, status=502, body="", count=1)
     event = chat.send("Old")
     eventually(lambda: is_decided(stack, event, "push"), what="the decision")
     eventually(lambda: any(r.get("token") == token for r in stack.requests("apns")), what="the refused request")
     chat.edit("New")
     eventually(lambda: shown(stack, token) == ["P: New"], what="the new text")
-    eventually(lambda: is_revoked(stack, event), 60, "the outcome of the original")
+    # The retry level returns it after half a minute.
+    eventually(lambda: is_revoked(stack, event), 120, "the outcome of the original")
     assert shown(stack, token) == ["P: New"]
 
 
 def test_an_edit_that_arrives_before_its_message_waits_for_it(stack, phones):
     chat = Chat(stack, phones)
-    edited = chat.edit("New")
-    event = chat.send("Old")
+    edited, event = chat.edit_early("New")
     eventually(lambda: chat.screens() == ["P: New"] * 2, 60, "the new text")
     eventually(lambda: is_decided(stack, event, "push") and stack.is_answered(edited), what="the outcomes")
     assert decisions(stack, edited) <= {"push-quietly replacement", "push replacement"}
