@@ -39,7 +39,7 @@ import Testing
             end: { event: order.delivered, dismiss-after: 15m }
             ends-after: 2h
             otherwise:
-              - { event: order.ready, title: "Order {{order.code}} is ready" }
+              - { event: order.ready, data: { order: { id: [7] } }, title: "Order {{order.code}} is ready" }
         """
 
     static func file(_ entry: String = entry) -> String { "\(events)\n\(entry)\nrules: {}" }
@@ -107,6 +107,7 @@ import Testing
 
     @Test func `an alert goes to devices that do not show the surface`() throws {
         let draft = try #require(try Self.draft("order.ready", rule: "delivery-alert-1"))
+        #expect(draft.content.data == nil)
         #expect(draft.rendered.devices?.platforms == [.apple, .web])
         #expect(draft.rendered.devices?.unless == DeviceSelection.Registered(kind: .liveActivity, scope: "7"))
     }

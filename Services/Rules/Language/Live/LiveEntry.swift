@@ -88,7 +88,7 @@ extension LiveEntry {
     /// The rule of an alert for devices that do not show the surface.
     ///
     /// - Parameter isAtStart: whether it is about the start, when no device shows the surface yet.
-    func alertRule(_ alert: Field, _ table: [String: Field], isAtStart: Bool) -> Node {
+    func alertRule(_ table: [String: Field], isAtStart: Bool) -> Node {
         var how: [(String, Node?)] = [
             ("sound", table["sound"]?.node), ("interruption-level", table["interruption-level"]?.node),
             ("thread", .word(item)), ("lane", self.table["lane"]?.node),
@@ -104,7 +104,7 @@ extension LiveEntry {
                 : [("registered", .word("live-activity")), ("scope", .word(item))]
             how.append(("unless", .keys(registered)))
         }
-        let say = ["title", "subtitle", "body", "deep-link", "image", "data"].map { ($0, table[$0]?.node) }
+        let say = ["title", "subtitle", "body", "deep-link", "image"].map { ($0, table[$0]?.node) }
         return .keys([
             ("when", when([table])), ("to", self.table["to"]?.node), ("say", .keys(say)), ("how", .keys(how)),
             ("policy", .keys([("type", self.table["type"]?.node)])),

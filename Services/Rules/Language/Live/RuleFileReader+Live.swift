@@ -124,7 +124,7 @@ extension RuleFileReader {
         for (index, field) in (entry.table["otherwise"].flatMap { oneOrMore($0) } ?? []).enumerated() {
             guard let table = table(field, keys: keys, required: ["event"]) else { continue }
             let events = table["event"].flatMap { oneOrMore($0) }?.compactMap(\.node.scalar?.string) ?? []
-            let node = entry.alertRule(field, table, isAtStart: !Set(events).isDisjoint(with: starts))
+            let node = entry.alertRule(table, isAtStart: !Set(events).isDisjoint(with: starts))
             if let rule = rule(entry, node, "alert-\(index + 1)", at: field, defaults, nil) { live.rules.append(rule) }
         }
     }
