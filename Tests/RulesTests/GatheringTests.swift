@@ -62,17 +62,24 @@ import TestSupport
         @discardableResult func handleEvent(
             _ type: String, _ data: String, id: String = UUID().uuidString, at moment: String? = nil
         ) async throws -> [String] {
-            let handler = EventHandler(
-                currentRules: currentRules, store: DecisionStore(pool: pool, spread: .zero), now: { clock.now })
+            let verdict = try await verdict(
+                type, data, id: id, at: moment, by: DecisionStore(pool: pool, spread: .zero))
+            #expect(["done", "discard"].contains(verdict.disposition.label), "\(verdict.disposition)")
+            return try verdict.outbound.map { try GatheringTests.usersAndBody($0.body) }
+        }
+
+        /// Handles an event with a store.
+        func verdict(
+            _ type: String, _ data: String, id: String, at moment: String?, by store: DecisionStore
+        ) async throws -> Verdict {
+            let handler = EventHandler(currentRules: currentRules, store: store, now: { clock.now })
             let extra = moment.map { #","time":"\#($0)""# } ?? ""
             let inbound = delivered(
                 cloudEvent(id: id, type: type, data: data, extra: extra), routingKey: "test.\(type)"
             ).at(clock.now)
-            let verdict = try await handler.handle([
+            return try await handler.handle([
                 Delivery(inbound: inbound, message: try handler.decode(inbound))
             ])[0]
-            #expect(["done", "discard"].contains(verdict.disposition.label), "\(verdict.disposition)")
-            return try verdict.outbound.map { try GatheringTests.usersAndBody($0.body) }
         }
 
         @discardableResult func thing(

@@ -71,10 +71,7 @@ struct InboxRoutes: Sendable {
             guard let place = InboxItem.Place(text) else { throw .query("before", "a “next” of an earlier answer") }
             page.before = place
         }
-        if let text = query["unread"] {
-            guard let isUnreadOnly = Bool(text) else { throw .query("unread", "true or false") }
-            page.isUnreadOnly = isUnreadOnly
-        }
+        if let isUnreadOnly = try query.flag("unread") { page.isUnreadOnly = isUnreadOnly }
         if let thread = query["thread"] {
             guard (1...ReadingBody.longestThread).contains(thread.unicodeScalars.count),
                 !thread.utf8.contains(where: { $0 < 0x20 })

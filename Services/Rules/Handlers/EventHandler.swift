@@ -213,7 +213,10 @@ struct EventDraft {
             let messages = try EventDraft.outbound(
                 drafts.flatMap { $0.notifications(answers, unread: unread) }, arrivedAt)
             // Before the replacing pushes, so that a sender seldom sends an original after its replacement.
-            return .done(try event.revocations(of: drafts.compactMap { $0.revokedOriginal(answers) }) + messages)
+            let revocations = try NotificationRevocation.outbound(
+                revoking: drafts.compactMap { $0.revokedOriginal(answers) }, of: event.record.app,
+                at: event.record.arrivedAt)
+            return .done(revocations + messages)
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }

@@ -24,6 +24,13 @@ package struct QueryParameters {
         return limit
     }
 
+    /// A parameter that is `true` or `false`; `nil` without it.
+    package func flag(_ name: String) throws(APIError) -> Bool? {
+        guard let text = parameters[name] else { return nil }
+        guard let flag = Bool(text) else { throw .query(name, "true or false") }
+        return flag
+    }
+
     package func app() throws(APIError) -> AppID {
         guard let app = parameters["app"].flatMap({ AppID(rawValue: $0) }) else { throw .query("app", "an app id") }
         return app

@@ -85,7 +85,7 @@ extension RuleFileReader {
         guard let start, let end, updates.count == fields.count else { return }
         for moment in [start] + updates + [end] {
             let name = "\(moment.step.rawValue)\(moment.suffix)"
-            let pace = moment.table["every"].flatMap { self.pace($0) }
+            let pace = moment.table["every"].flatMap { window($0, longest: Self.longestPace) }
             for (node, suffix) in nodes(entry, moment) {
                 guard var rule = rule(entry, node, "\(name)\(suffix)", at: moment.field, defaults, moment.step) else {
                     continue
@@ -105,9 +105,8 @@ extension RuleFileReader {
         _ entry: LiveEntry, after signs: [LiveEntry.Moment], _ defaults: AppDefaults, to live: inout LiveRules
     ) {
         let field = entry.table["ends-after"] ?? entry.field
-        let delay = entry.table["ends-after"].map { duration($0) } ?? Self.liveEnd
+        let delay = entry.table["ends-after"].map { window($0, longest: Schedule.longest) } ?? Self.liveEnd
         guard let delay else { return }
-        guard delay <= Schedule.longest else { return report(field, "at most 400d") }
         let end = LiveEntry.Moment(step: .end, field: field, table: [:])
         for (node, suffix) in nodes(entry, end, after: signs) {
             guard var rule = rule(entry, node, "timeout\(suffix)", at: field, defaults, .end) else { continue }
@@ -172,14 +171,5 @@ extension RuleFileReader {
         return rule(
             field(node, "rules.\(name)", line: place.line), name: name, catalog: catalog, defaults: defaults,
             surface: surface)
-    }
-
-    private func pace(_ field: Field) -> Duration? {
-        guard let pace = duration(field) else { return nil }
-        guard pace <= Self.longestPace else {
-            report(field, "at most 1h")
-            return nil
-        }
-        return pace
     }
 }

@@ -137,10 +137,12 @@ extension RuleFileReader {
         return time
     }
 
-    private func window(_ field: Field, longest: Duration) -> Duration? {
+    /// Reads a duration of at most `longest`: whole days, or whole hours below a day.
+    func window(_ field: Field, longest: Duration) -> Duration? {
         guard let window = duration(field) else { return nil }
         guard window <= longest else {
-            report(field, "at most \(longest.components.seconds / 86_400)d")
+            let hours = longest.components.seconds / 3600
+            report(field, hours < 24 ? "at most \(hours)h" : "at most \(hours / 24)d")
             return nil
         }
         return window

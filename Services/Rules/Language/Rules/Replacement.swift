@@ -114,7 +114,7 @@ extension Rule {
                 content: text.content, preview: text.preview, mutes: try mutes(scope),
                 expiresAt: event.expiresAt.map(Timestamp.init), delivery: how.delivery,
                 devices: try deviceSelection(scope), correlation: event.id, traceparent: event.traceparent),
-            policy: policy, isUserVisible: visibility != .none, countsUnread: how.countsUnread, recipients: [],
+            policy: policy, isUserVisible: isUserVisible, countsUnread: how.countsUnread, recipients: [],
             source: event.source)
         draft.terms.item = item
         draft.terms.entry = try policy.digest?.entry(rule: name, scope)

@@ -26,7 +26,7 @@ struct CampaignRoutes: Sendable {
             await keys.answer(request, context, .readCounts) { query in
                 let app = try query.app()
                 let limit = try query.limit(maximum: Self.maximumListed) ?? 50
-                let unfinished = try Self.flag("unfinished", query)
+                let unfinished = try query.flag("unfinished") ?? false
                 return (app, { try await list(of: app, unfinished: unfinished, limit: limit) })
             }
         }
@@ -56,14 +56,6 @@ struct CampaignRoutes: Sendable {
                     return (app, { try await apply(action, to: id, of: app) })
                 }
             }
-        }
-    }
-
-    private static func flag(_ name: String, _ query: QueryParameters) throws(APIError) -> Bool {
-        switch query[name] {
-        case nil, "false": return false
-        case "true": return true
-        default: throw .query(name, "true or false")
         }
     }
 
