@@ -299,7 +299,7 @@ let package = Package(
             dependencies: [
                 "AMQP", "HTTP2", "HTTP2Server", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol",
                 "ServiceConnections", "ServiceKit",
-                jwtKit, cryptoExtras, logging, lifecycle,
+                jwtKit, crypto, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",

@@ -55,8 +55,7 @@ struct EventsHTTP: Sendable {
         defer { tokens.remove() }
         let users = BearerAuthenticator(try await tokens.verifier(for: app), logger: .silent)
         let publishers = BearerAuthenticator(try await tokens.verifier(for: app, of: .publisher), logger: .silent)
-        try await TestDatabase.withDatabase { configuration in
-            try await TestSchema.rules.make(in: configuration)
+        try await TestSchema.rules.withDatabase { configuration in
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
             let limited = try PostgresConfiguration(
                 url: "\(TestDatabase.serverURL)\(separator)options=-c%20role%3Dheliograph_events_api",

@@ -21,8 +21,7 @@ enum RulesDatabase {
     static func withPools<R: Sendable>(
         patience: Duration, _ body: (PostgresPool, PostgresPool) async throws -> R
     ) async throws -> R {
-        try await TestDatabase.withDatabase { configuration in
-            try await TestSchema.rules.make(in: configuration)
+        try await TestSchema.rules.withDatabase { configuration in
             var small = configuration
             (small.poolSize, small.checkoutTimeout) = (RulesApp.operatorConnections, patience)
             return try await TestDatabase.withPool(configuration) { pool in

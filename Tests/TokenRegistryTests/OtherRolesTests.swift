@@ -9,8 +9,8 @@ import TestSupport
 @Suite(.timeLimit(.minutes(2))) struct OtherRolesTests {
     @Test(arguments: ["heliograph_rules", "heliograph_feedback", "heliograph_events_api"])
     func `no other service's role has access to the registry's tables`(role: String) async throws {
-        try await TestDatabase.withDatabase { configuration in
-            for schema in [TestSchema.registry, .rules, .feedback] { try await schema.make(in: configuration) }
+        try await TestSchema.registry.withDatabase { configuration in
+            for schema in [TestSchema.rules, .feedback] { try await schema.make(in: configuration) }
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
             let limited = try PostgresConfiguration(
                 url: "\(TestDatabase.serverURL)\(separator)options=-c%20role%3D\(role)", applicationName: "tests"

@@ -61,8 +61,7 @@ import TestSupport
         let gate = BearerAuthenticator(try await keys.verifier(), logger: .silent)
         let bearer = try await BearerKeys.shared([:])
         let asOperator = RoutesTests.headers("operator-key")
-        try await TestDatabase.withDatabase { configuration in
-            try await TestSchema.registry.make(in: configuration)
+        try await TestSchema.registry.withDatabase { configuration in
             var small = configuration
             (small.poolSize, small.checkoutTimeout) = (TokenRegistryApp.operatorConnections, .seconds(1))
             try await TestDatabase.withPool(configuration) { pool in

@@ -14,8 +14,7 @@ import TestSupport
 
     /// Runs every statement with the service's role.
     private static func asService(_ body: (PostgresPool, PostgresPool) async throws -> Void) async throws {
-        try await TestDatabase.withDatabase { configuration in
-            try await TestSchema.registry.make(in: configuration)
+        try await TestSchema.registry.withDatabase { configuration in
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
             let limited = try PostgresConfiguration(
                 url: "\(TestDatabase.serverURL)\(separator)options=-c%20role%3Dheliograph_token_registry",

@@ -24,8 +24,11 @@ package enum TestDatabase {
     }
 
     /// Runs `body` with a new database, and drops it afterwards, connections included.
+    ///
+    /// - Parameter template: the database that it copies.
     package static func withDatabase<R: Sendable>(
-        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(60), statementTimeout: Duration = .seconds(60),
+        template: String = "template1", poolSize: Int = 4, checkoutTimeout: Duration = .seconds(60),
+        statementTimeout: Duration = .seconds(60),
         _ body: (PostgresConfiguration) async throws -> R
     ) async throws -> R {
         var configuration = try PostgresConfiguration(
@@ -33,12 +36,9 @@ package enum TestDatabase {
             applicationName: "tests")
         // Many waiters for one row may take long on a busy machine. Tests do not count this as an outage.
         configuration.lockTimeout = statementTimeout
-        let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
-        var server = configuration
-        // Creating and dropping a database wait for the disk.
-        (server.poolSize, server.checkoutTimeout, server.statementTimeout) = (1, .seconds(60), .seconds(60))
-        return try await withPool(server) { [configuration] server in
-            try await server.execute("CREATE DATABASE \(identifier: name)")
+        let name = newName()
+        return try await withServer { [configuration] server in
+            try await server.execute("CREATE DATABASE \(identifier: name) TEMPLATE \(identifier: template)")
             let result: Result<R, any Error>
             do { result = .success(try await body(configuration.with(database: name))) } catch {
                 result = .failure(error)
@@ -47,6 +47,18 @@ package enum TestDatabase {
             try await Task { _ = try await server.execute("DROP DATABASE \(identifier: name) WITH (FORCE)") }.value
             return try result.get()
         }
+    }
+
+    /// An unused name for a database.
+    static func newName() -> String { "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))" }
+
+    /// Runs `body` with a pool of one connection to the server, for creating and dropping databases.
+    static func withServer<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
+        // These statements wait for the disk.
+        let server = try PostgresConfiguration(
+            url: serverURL, poolSize: 1, checkoutTimeout: .seconds(60), statementTimeout: .seconds(60),
+            applicationName: "tests")
+        return try await withPool(server, body)
     }
 
     /// Runs a pool during `body`.

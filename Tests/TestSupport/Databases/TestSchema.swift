@@ -16,24 +16,28 @@ package enum TestSchema: String, Sendable {
     }
 
     /// The folder of the service's migrations.
-    private var migrations: String {
+    var migrations: String {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Services/\(folder)/Storage/Migrations").path
     }
 
-    /// Creates the schema in a database.
+    /// Creates the schema in a database. `withDatabase` is quicker for a new one.
     package func make(in configuration: PostgresConfiguration) async throws {
         try await PostgresMigrator.migrate(
             schema: rawValue, directory: migrations, configuration: configuration, logger: Logger(label: "tests.schema")
         )
     }
 
+    /// Runs `body` with a new database with this schema.
+    package func withDatabase<R: Sendable>(_ body: (PostgresConfiguration) async throws -> R) async throws -> R {
+        try await TestDatabase.withDatabase(template: TestTemplates.shared.name(of: self), body)
+    }
+
     /// Runs `body` with a new database with this schema, and a pool on it.
     package func withPool<R: Sendable>(
         statementTimeout: Duration = .seconds(60), _ body: (PostgresPool) async throws -> R
     ) async throws -> R {
-        try await TestDatabase.withDatabase { configuration in
-            try await make(in: configuration)
+        try await withDatabase { configuration in
             var limited = configuration
             limited.statementTimeout = statementTimeout
             return try await TestDatabase.withPool(limited, body)

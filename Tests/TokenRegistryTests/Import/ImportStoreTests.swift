@@ -13,8 +13,7 @@ import TestSupport
     private static func withRegistry<R: Sendable>(
         lockTimeout: Duration? = nil, _ body: (PostgresPool) async throws -> R
     ) async throws -> R {
-        try await TestDatabase.withDatabase { configuration in
-            try await TestSchema.registry.make(in: configuration)
+        try await TestSchema.registry.withDatabase { configuration in
             var configuration = configuration
             if let lockTimeout { configuration.lockTimeout = lockTimeout }
             return try await TestDatabase.withPool(configuration, body)
