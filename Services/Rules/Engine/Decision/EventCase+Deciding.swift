@@ -157,7 +157,7 @@ extension NotificationDraft {
         replacement.map { $0.isTooLarge ? .tooMany : .nothingToReplace } ?? .nobody
     }
 
-    /// Decides by revocations, the item's state and the schedule, before the user's settings; `nil` if none applies.
+    /// Decides by revocations, hold-outs, the item's state and the schedule, before the user's settings; `nil` if none applies.
     fileprivate func earlyDecision(
         for key: PersonKey, _ people: [PersonKey: Person], _ itemState: ItemState, _ engine: DecisionEngine,
         _ record: EventRecord
@@ -166,6 +166,7 @@ extension NotificationDraft {
         if itemState.revoked.covers(record.key, item, key.user, occurredAt: occurredAt) {
             return RuleDecision(answer: .drop, reason: .revoked)
         }
+        if holdsOut(key.user, engine.defaults) { return RuleDecision(answer: .drop, reason: .holdOut) }
         if let item {
             if itemState.isDone(item, for: key.user, occurredAt: occurredAt) {
                 return RuleDecision(answer: .drop, reason: .done)
