@@ -113,6 +113,22 @@ import Testing
         #expect((1870...2130).contains(decisions.count { $0.rule == "tip-untold" }))
     }
 
+    @Test func `a user of a hold-out whose settings refuse the notification has that reason`() throws {
+        let set = try parse(Self.file("", file: "hold-out: { share: 99%, types: tips }"))
+        let event = Self.event(Self.users)
+        let now = Timestamp(milliseconds: 0)
+        let eventCase = EventCase(event, ruleSet: set, arrivedAt: now, drafts: try set.evaluate(event, now: now))
+        var people: [PersonKey: Person] = [:]
+        for user in Self.users {
+            people[PersonKey(app: event.app, user: user)] = Person(settings: PersonalSettings(types: ["tips": false]))
+        }
+        let before = people
+        let decisions = eventCase.decisions(&people, ItemState(), now: now)
+        #expect(Set(decisions.map(\.decision.reason)) == [.typeOff])
+        #expect(decisions.count { $0.decision.answer == .drop } > 3900)
+        #expect(people == before)
+    }
+
     @Test func `the file's hold-out concerns its types, and always the same users`() throws {
         let held = try Self.decide(Self.file("", file: "hold-out: { share: 5%, types: tips }"))
             .filter { $0.decision.reason == .holdOut }
