@@ -97,8 +97,9 @@ def test_a_campaign_is_cancelled_and_its_queued_pushes_are_skipped(stack, phones
     tokens = [uuid.uuid4().hex for _ in range(30)]
     for number, token in enumerate(tokens):
         phones(APP, f"unsend-{run}-{number:02}", token)
-    sql(stack, "INSERT INTO registry.membership (app, kind, name, user_id) SELECT :'app', 'tag', :'run', 'unsend-' || :'run' "
-               "|| '-' || lpad(n::text, 2, '0') FROM generate_series(0, 29) AS n", app=APP, run=run)
+    sql(stack, "INSERT INTO registry.membership (app, kind, name, user_id, active, at) SELECT :'app', 'tag', :'run', "
+               "'unsend-' || :'run' || '-' || lpad(n::text, 2, '0'), true, now() FROM generate_series(0, 29) AS n",
+        app=APP, run=run)
     stack.service("stop", "apns-sender")
     # A rate of one push a second: the campaign is still running when it is revoked.
     sql(stack, "CREATE FUNCTION registry.slow_campaign() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.rate = 1; "
