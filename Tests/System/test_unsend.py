@@ -118,7 +118,7 @@ def test_a_campaign_is_cancelled_and_its_queued_pushes_are_skipped(stack, phones
         sql(stack, "DROP TRIGGER slow_campaign ON registry.campaign; DROP FUNCTION registry.slow_campaign()")
         stack.service("start", "apns-sender")
     eventually(lambda: stack.depth(queue) == 0, 60, "an empty queue")
-    # A push that nobody revokes comes after them.
+    # Another push comes after them.
     control, token = person(stack, phones)
     later = publish(stack, APP, DIRECT, {"users": [control], "content": {"body": "Control"}, "lane": "bulk"})
     eventually(lambda: stack.is_answered(later), 60, "the notification that is not revoked")

@@ -2,7 +2,7 @@ import Foundation
 
 /// Compares the shares of two groups of users, such as the share that opened a notification.
 ///
-/// The result is valid at any time and however often somebody looks: without an effect, the probability that
+/// The result is valid at any time, for any number of looks: without an effect, the probability that
 /// ``pValue`` ever falls below 0.05 is at most 0.05. A usual test loses this when its result is looked at repeatedly.
 /// It is the mixture sequential probability ratio test with a normal mixture: Johari, Koomen, Pekelis, Walsh, “Always
 /// Valid Inference: Continuous Monitoring of A/B Tests”, Operations Research 70 (3), 2022, equation 10. The variance is

@@ -26,7 +26,7 @@ package struct VariantReport: Hashable, Sendable {
         }
     }
 
-    /// Users in the window, each once. Those of a hold-out are the users that would have got a push.
+    /// Users in the window, each once. A user of a hold-out counts if a push was withheld.
     package struct Figures: Hashable, Sendable {
         package var users = 0
         package var accepted = 0
