@@ -24,6 +24,7 @@ import Testing
     static let app = AppID(rawValue: "family-portal")!
     static let notification = UUID(uuidString: "22222222-2222-5222-8222-222222222222")!
     static let device = UUID(uuidString: "33333333-3333-5333-8333-333333333333")!
+    static let campaign = UUID(uuidString: "66666666-6666-5666-8666-666666666666")!
     static let moment = Timestamp(milliseconds: 1_767_225_600_123)
     static let content = Content(
         title: "New message", body: "Pat: hi", badge: 1, sound: "default", category: "chat_message",
@@ -78,6 +79,9 @@ import Testing
         push.targets[0].owner = UserHash(rawValue: 9_007_199_254_740_991)
         push.targets[1].fallback = DeviceToken(secret: "token")
         try Self.check("push.fallbacks.v2.json", push)
+        var ofCampaign = Self.push
+        ofCampaign.campaign = Self.campaign
+        try Self.check("push.campaign.v2.json", ofCampaign)
     }
 
     @Test func `push version 1 is read`() throws {
@@ -237,6 +241,7 @@ import Testing
 
     @Test(arguments: [
         "register", "register.installation", "unregister", "unregister.at", "deactivate", "suspect", "correct",
+        "cancel",
     ])
     func `device command version 1`(name: String) throws {
         let user = UserID(rawValue: "457")!
@@ -259,6 +264,7 @@ import Testing
             case "deactivate":
                 .deactivate(device: Self.device, notRegisteredSince: at, reason: "Unregistered")
             case "suspect": .suspect(device: Self.device, at: at, reason: "UNREGISTERED")
+            case "cancel": .cancel(campaign: Self.campaign)
             default: .correct(device: Self.device, environment: .production)
             }
         let message = DeviceCommand(trace: Self.trace, app: Self.app, command: command)

@@ -200,7 +200,26 @@ import TestSupport
                 notifications: [id, targets[0].notification], at: .sample + .seconds(second))
             revocations.add([try revocation.wireBody()])
         }
-        #expect(revocations.revoked(among: targets, of: Self.app) == [0, 1, 2, 3])
+        #expect(revocations.revoked(among: targets.map { ($0, nil) }, of: Self.app) == [0, 1, 2, 3])
+    }
+
+    @Test func `given a revoked campaign, then its pushes are not sent, and those of others are`() async throws {
+        let handler = handler()
+        let campaign = UUID()
+        let revocation = NotificationRevocation(
+            trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.app, notifications: [campaign],
+            at: .sample)
+        revocations.add([try revocation.wireBody()])
+        var push = Push.sample(targets: targets(2))
+        push.campaign = campaign
+        let refused = try outcomes(await handle(push, by: handler))
+        #expect(refused["apns.skipped"]?.map(\.answer) == [.skipped(reason: "revoked"), .skipped(reason: "revoked")])
+        #expect(gateway.sent.isEmpty)
+        push.campaign = UUID()
+        #expect(try outcomes(await handle(push, by: handler))["apns.accepted"]?.count == 2)
+        let request = TargetRequest(of: 0, to: targets(1)[0], campaign: campaign)
+        #expect(revocations.isRevoked(request, since: 0))
+        #expect(!revocations.isRevoked(request, since: revocations.generation))
     }
 
     @Test func `given a stream with a gap, then pushes from before the next revocation are not sent`() async throws {

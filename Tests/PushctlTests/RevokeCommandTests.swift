@@ -49,7 +49,12 @@ import Testing
         #expect(revocation.line.hasSuffix("carried out 1970-01-01T00:00:01.000Z: \(revocation.effect.text)"))
         #expect(
             revocation.campaignLines == [
-                "the campaign \(Self.id) is not revoked; cancel it with pushctl campaigns cancel \(Self.id)"
+                "the campaign \(Self.id) goes on: rules does not know its users"
+            ])
+        revocation.user = nil
+        #expect(
+            revocation.campaignLines == [
+                "the campaign \(Self.id) is cancelled, and its queued pushes are not sent"
             ])
     }
 }

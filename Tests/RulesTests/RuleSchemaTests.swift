@@ -20,6 +20,7 @@ import Testing
         app: test
         types: { t: { about: x } }
         caps: { c: { at-most: 1, within: 1h } }
+        hold-out: { share: 5%, types: t }
         events:
           e: { from: other, examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] }
           f: { examples: [{ n: 1 }] }
@@ -49,6 +50,13 @@ import Testing
             how: { privacy: generic, platforms: apple, unless: { registered: live-activity }, apns: { payload: {} }, fcm: { dry-run: true } }
             policy: { caps: c, surplus: digest, item: x, schedule: { at: d }, dedupe: { key: x, within: 1h },
               digest: { after: 1h, say: { body: x, preview: { body: y } } } }
+          v:
+            when: { event: e }
+            to: { users: n }
+            say: { body: x }
+            variants:
+              w: { share: 50%, say: { body: z }, how: { lane: bulk }, policy: { caps: c } }
+              x: { share: 50%, hold-out: true }
           b:
             when: { event: e }
             to: { audience: everyone, devices: { app-version: { from: "4.2" } }, rate: 5, hold-out: 10% }

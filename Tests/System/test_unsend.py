@@ -92,6 +92,39 @@ def test_a_fan_out_stops_for_the_rest_and_its_queued_pushes_are_skipped(stack, p
                       "WHERE event.id = :'event'", event=event) == "501"
 
 
+def test_a_campaign_is_cancelled_and_its_queued_pushes_are_skipped(stack, phones):
+    run = uuid.uuid4().hex[:8]
+    tokens = [uuid.uuid4().hex for _ in range(30)]
+    for number, token in enumerate(tokens):
+        phones(APP, f"unsend-{run}-{number:02}", token)
+    sql(stack, "INSERT INTO registry.membership (app, kind, name, user_id, active, at) SELECT :'app', 'tag', :'run', "
+               "'unsend-' || :'run' || '-' || lpad(n::text, 2, '0'), true, now() FROM generate_series(0, 29) AS n",
+        app=APP, run=run)
+    stack.service("stop", "apns-sender")
+    # A rate of one push a second: the campaign is still running when it is revoked.
+    sql(stack, "CREATE FUNCTION registry.slow_campaign() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.rate = 1; "
+               "RETURN NEW; END $$; CREATE TRIGGER slow_campaign BEFORE INSERT ON registry.campaign FOR EACH ROW "
+               "EXECUTE FUNCTION registry.slow_campaign()")
+    try:
+        event = publish(stack, APP, DIRECT, {"tag": run, "content": {"title": "Wrong", "body": "x"}})
+        queue = f"apns-sender.pushes.bulk.{APP}"
+        eventually(lambda: stack.depth(queue) > 0, 60, "the first push of the campaign")
+        done = revoke_and_wait(stack, "campaign", "--event", event)
+        [campaign] = done["campaigns"]
+        state = "SELECT state FROM registry.campaign WHERE id = :'campaign'"
+        eventually(lambda: sql(stack, state, campaign=campaign) == "cancelled", 30, "the end of the campaign")
+        assert stack.depth(queue) < len(tokens)
+    finally:
+        sql(stack, "DROP TRIGGER slow_campaign ON registry.campaign; DROP FUNCTION registry.slow_campaign()")
+        stack.service("start", "apns-sender")
+    eventually(lambda: stack.depth(queue) == 0, 60, "an empty queue")
+    # Another push comes after them.
+    control, token = person(stack, phones)
+    later = publish(stack, APP, DIRECT, {"users": [control], "content": {"body": "Control"}, "lane": "bulk"})
+    eventually(lambda: stack.is_answered(later), 60, "the notification that is not revoked")
+    assert survivors(stack, *tokens) == [] and len(survivors(stack, token)) == 1
+
+
 def test_a_push_kept_by_a_paused_route_is_skipped(stack, phones):
     user, token = person(stack, phones)
     stack.service("stop", "provider-simulator")

@@ -33,6 +33,30 @@ import TestSupport
         return try await handler.handle(batch).map(\.disposition)
     }
 
+    @Test func `a campaign of a revoked event is cancelled, and no other`() async throws {
+        try await Fixture.withStore { store, pool in
+            let campaigns = CampaignStore(pool)
+            var ids: [UUID] = []
+            for _ in 0..<2 {
+                let notification = AudienceFixture.notification(.everyone, campaign: UUID())
+                let audience = try #require(notification.audience)
+                _ = try await campaigns.open(notification, to: audience)
+                ids.append(audience.campaign)
+            }
+            #expect(ids[0] != ids[1])
+            let state = { (id: UUID) in try await campaigns.summary(of: id)?.state }
+            let other = try Self.inbound(.cancel(campaign: ids[1]), app: AppID(rawValue: "other")!)
+            let answers = try await handle(
+                [Self.inbound(.cancel(campaign: ids[0])), Self.inbound(.cancel(campaign: UUID())), other], store)
+            #expect(answers.prefix(2) == [.done, .done])
+            #expect(try await state(ids[0]) == "cancelled")
+            #expect(try await state(ids[1]) != "cancelled")
+            // A repeat changes nothing.
+            #expect(try await handle([Self.inbound(.cancel(campaign: ids[0]))], store) == [.done])
+            #expect(try await state(ids[0]) == "cancelled")
+        }
+    }
+
     @Test func `a command with another app than its routing key is rejected`() async throws {
         try await Fixture.withStore { store, _ in
             let handler = DeviceCommandHandler(store: store, apps: [Fixture.app], logger: Logger(label: "tests"))

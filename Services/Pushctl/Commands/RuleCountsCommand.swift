@@ -19,7 +19,8 @@ struct RuleCountsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let app = try app.map { try AppID(named: $0) }
-        guard let window = CountWindow(from: try from.map(moment), until: try until.map(moment) ?? .now) else {
+        let (start, end) = (try from.map(Timestamp.init(argument:)), try until.map(Timestamp.init(argument:)))
+        guard let window = CountWindow(from: start, until: end ?? .now) else {
             throw CommandError(
                 "--from must be before --until, and at most \(CountWindow.maximumDays) days before it", .usage)
         }
@@ -28,12 +29,5 @@ struct RuleCountsCommand: AsyncParsableCommand {
         if counts.countedAt == nil {
             OutputOption.remark("no hour in this range has been counted; check that rules is running")
         }
-    }
-
-    private func moment(_ text: String) throws -> Timestamp {
-        guard let date = RFC3339.date(from: text) else {
-            throw CommandError("“\(text)” is not a time such as 2026-03-31T09:00:00Z", .usage)
-        }
-        return Timestamp(date)
     }
 }

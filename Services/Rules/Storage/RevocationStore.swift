@@ -32,6 +32,8 @@ struct RevocationStore: Sendable {
         var notifications: [UUID] = []
         /// The notifications that a sender may still have.
         var pushes: [UUID] = []
+        /// The campaigns among them, which the registry cancels.
+        var campaigns: [UUID] = []
         /// The number of ``pushes`` that no provider has accepted.
         var unsent = 0
         var isLast = false
@@ -111,6 +113,8 @@ struct RevocationStore: Sendable {
                     next.pushes.append(try row.decode(at: 0))
                     next.unsent += try row.decode(Bool.self, at: 1) ? 0 : 1
                 }
+                next.campaigns = try await transaction.query(RevocationSelection.campaigns(among: ids)).column(
+                    UUID.self)
                 try await transaction.execute(
                     """
                     UPDATE rules.revocation SET held = held + \(held), gathered = gathered + \(gathered),

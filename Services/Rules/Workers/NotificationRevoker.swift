@@ -52,7 +52,7 @@ struct NotificationRevoker: Service {
         try await store.begin(work, now: try await now())
         while true {
             let step = try await store.advance(work, now: try await now())
-            switch try await publish(step.pushes, of: work.app) {
+            switch try await publish(step, of: work.app) {
             case .confirmed: break
             case .retry: return try await store.postpone(work, by: Self.retryDelay)
             case .refused: return try await store.markDead(work, .unsendable)
@@ -65,9 +65,14 @@ struct NotificationRevoker: Service {
         report(ended, of: work.app)
     }
 
-    private func publish(_ notifications: [UUID], of app: AppID) async throws -> PublishResult {
-        let messages = try? NotificationRevocation.messages(
-            revoking: notifications, of: app, at: try await now(), from: service)
+    /// Revokes pushes and campaigns at the senders, and cancels the campaigns. The senders skip pushes of a campaign that
+    /// the registry has published before, or publishes later.
+    private func publish(_ step: RevocationStore.Step, of app: AppID) async throws -> PublishResult {
+        let moment = try await now()
+        let messages =
+            try? NotificationRevocation.messages(
+                revoking: step.pushes + step.campaigns, of: app, at: moment, from: service)
+            + step.campaigns.map { try DeviceCommand.message(cancelling: $0, of: app, from: service) }
         guard let messages else { return .refused }
         let results = Set(try await bus.post(messages, kind: "A revocation", logger: logger))
         return results.contains(.refused) ? .refused : results.contains(.retry) ? .retry : .confirmed

@@ -3,7 +3,8 @@ import PushProtocol
 extension MessageContract {
     static let deviceCommand = MessageContract(
         "device-command", DeviceCommand.messageVersion, type: DeviceCommand.messageType, title: "Device command",
-        about: "A command to the registry: a change of a registration, or of a user's topics and tags.",
+        about: "A command to the registry: a change of a registration or of a user's topics and tags, or the end of a "
+            + "campaign.",
         [
             Schema.required("app", Schema.app),
             Schema.required(
@@ -13,6 +14,7 @@ extension MessageContract {
                     "oneOf": [
                         register, unregister, deactivate, suspect, correct,
                         membership([.subscribe, .unsubscribe], "topic"), membership([.tag, .untag], "tag"),
+                        cancel,
                     ],
                 ]),
         ])
@@ -74,6 +76,10 @@ extension MessageContract {
     private static let correct = command(
         [.correct], "Moves the registration to the other environment.",
         [Schema.required("device", deviceID), Schema.required("environment", environment)])
+
+    private static let cancel = command(
+        [.cancel], "Cancels a campaign whose event was revoked.",
+        [Schema.required("campaign", Schema.uuid("The campaign's id."))])
 
     private static func membership(_ verbs: [DeviceCommand.Command.Verb], _ group: String) -> JSONValue {
         command(

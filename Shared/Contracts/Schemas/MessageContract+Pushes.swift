@@ -71,6 +71,7 @@ extension MessageContract {
                 + "The only message with device tokens.",
             [
                 Schema.required("app", Schema.app),
+                Schema.optional("campaign", Schema.uuid("The campaign that it belongs to, if it belongs to one.")),
                 Schema.required("provider", Schema.provider),
                 Schema.required("environment", Schema.environment("The provider's environment.")),
                 Schema.required("lane", Schema.lane),

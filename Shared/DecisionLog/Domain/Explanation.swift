@@ -126,6 +126,7 @@ extension Explanation {
         "rule-gone": "the rule file no longer contains its rule",
         "revoked": "taken back by an operator, or by an event under revoke in the rule file",
         "replacement": "new texts for a notification that was pushed, by an event under replace in the rule file",
+        "hold-out": "nothing: a hold-out leaves the user out, to measure the effect",
         "words-replaced": "no push: the waiting notification or the inbox item has the new texts",
         "already-read": "no push: the user has read, dismissed or removed it; an inbox item has the new texts",
         "overtaken": "a later event under replace was decided before",

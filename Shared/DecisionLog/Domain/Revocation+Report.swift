@@ -31,11 +31,13 @@ extension Revocation {
         return "(revoked)  \(RFC3339.string(from: requestedAt))  by \(requestedBy)\(who)\(why)  \(state)"
     }
 
-    /// A line for each campaign of the event, with the next step.
+    /// A line for each campaign of the event.
     package var campaignLines: [String] {
         campaigns.map { id in
             let id = id.uuidString.lowercased()
-            return "the campaign \(id) is not revoked; cancel it with pushctl campaigns cancel \(id)"
+            return user == nil
+                ? "the campaign \(id) is cancelled, and its queued pushes are not sent"
+                : "the campaign \(id) goes on: rules does not know its users"
         }
     }
 }

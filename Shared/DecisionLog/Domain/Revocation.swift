@@ -17,7 +17,7 @@ package struct Revocation: Hashable, Sendable {
     /// When it was carried out; `nil` while a worker has to continue it.
     package var endedAt: Date?
     package var effect = Effect()
-    /// The campaigns of its event. They are not stopped.
+    /// The campaigns of its event. A revocation for all users cancels them.
     package var campaigns: [UUID] = []
 
     package init(

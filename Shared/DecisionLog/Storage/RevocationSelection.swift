@@ -68,6 +68,19 @@ package enum RevocationSelection {
         """
     }
 
+    /// Returns a query for the campaigns among notifications of the last seven days. The id of such a notification is
+    /// that of its campaign.
+    ///
+    /// - Parameter chosen: a query for notification ids.
+    package static func campaigns(among chosen: SQL) -> SQL {
+        """
+        SELECT chosen.notification FROM (\(chosen)) AS chosen
+            \(lastDecision(of: "chosen.notification"))
+        WHERE last.answer = 'push' AND last.reason IN ('audience', 'segment')
+            AND last.decided_at > clock_timestamp() - \(reach)
+        """
+    }
+
     /// Returns a query for the pushes among notifications whose copies phones may show.
     ///
     /// - Parameter chosen: a query for notification ids.

@@ -33,6 +33,8 @@ package struct DeviceCommand: WireMessage, Codable, Hashable {
         case correct(device: UUID, environment: ProviderEnvironment)
         /// Adds a user to a topic or tag, or removes them.
         case membership(MembershipChange)
+        /// Cancels a campaign whose event was revoked.
+        case cancel(campaign: UUID)
     }
 
     package var routingKey: String { "command.\(command.verb.rawValue).\(app.rawValue)" }
@@ -40,7 +42,7 @@ package struct DeviceCommand: WireMessage, Codable, Hashable {
 
 extension DeviceCommand.Command {
     package enum Verb: String, Codable, Sendable, CaseIterable {
-        case register, unregister, deactivate, suspect, correct, subscribe, unsubscribe, tag, untag
+        case register, unregister, deactivate, suspect, correct, subscribe, unsubscribe, tag, untag, cancel
     }
 
     package var verb: Verb {
@@ -51,13 +53,14 @@ extension DeviceCommand.Command {
         case .suspect: .suspect
         case .correct: .correct
         case .membership(let change): change.verb
+        case .cancel: .cancel
         }
     }
 }
 
 extension DeviceCommand.Command: Codable {
     private enum CodingKeys: String, CodingKey {
-        case verb, user, provider, environment, token, at, device, notRegisteredSince, reason
+        case verb, user, provider, environment, token, at, device, notRegisteredSince, reason, campaign
     }
 
     package init(from decoder: any Decoder) throws {
@@ -79,6 +82,7 @@ extension DeviceCommand.Command: Codable {
             self = .suspect(device: try value(.device), at: try value(.at), reason: try value(.reason))
         case .correct: self = .correct(device: try value(.device), environment: try value(.environment))
         case .subscribe, .unsubscribe, .tag, .untag: self = .membership(try MembershipChange(from: decoder))
+        case .cancel: self = .cancel(campaign: try value(.campaign))
         }
     }
 
@@ -105,6 +109,7 @@ extension DeviceCommand.Command: Codable {
             try container.encode(device, forKey: .device)
             try container.encode(environment, forKey: .environment)
         case .membership(let change): try change.encode(to: encoder)
+        case .cancel(let campaign): try container.encode(campaign, forKey: .campaign)
         }
     }
 }

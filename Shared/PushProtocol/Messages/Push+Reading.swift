@@ -5,6 +5,8 @@ extension Push: CanonicalMessage {
         var members = try SortedObjectReader(&reader)
         try members.require(#""app":"#, &reader)
         let app = try reader.validated(AppID.self)
+        let campaign: UUID? =
+            try members.find(#""campaign":"#, &reader) && !reader.consumeNull() ? try reader.uuid() : nil
         try members.require(#""content":"#, &reader)
         let content = try PushContent(&reader, of: body)
         let delivery: DeliveryPolicy? =
@@ -22,7 +24,8 @@ extension Push: CanonicalMessage {
         let trace = try Trace(&reader)
         try members.end(&reader, ofType: #""heliograph.push""#, upToVersion: Self.messageVersion)
         self.init(
-            trace: trace, app: app, provider: provider, environment: environment, lane: lane, content: content,
+            trace: trace, app: app, campaign: campaign, provider: provider, environment: environment, lane: lane,
+            content: content,
             expiresAt: expiresAt, delivery: delivery, targets: targets)
     }
 }

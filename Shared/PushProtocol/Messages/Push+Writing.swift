@@ -3,10 +3,11 @@ import FoundationEssentials
 extension Push {
     package func wireBody() throws(WireError) -> [UInt8] {
         let content = try WireCoding.encode(content)
-        var size = 512 + app.rawValue.utf8.count + trace.byteCount + content.count
+        var size = 576 + app.rawValue.utf8.count + trace.byteCount + content.count
         for target in targets { size += target.expectedSize }
         return ByteWriter.bytes(expected: size) { json in
             json.member(#"{"app":"#, app.rawValue)
+            if let campaign { json.member(#","campaign":"#, Hexadecimal.text(of: campaign)) }
             json.put(#","content":"#)
             json.put(content)
             if let delivery { json.member(#","delivery":"#, delivery.rawValue) }

@@ -14,6 +14,8 @@ package struct Push: WireMessage, Hashable {
 
     package var trace: Trace
     package var app: AppID
+    /// The campaign that it belongs to; absent for other notifications. A revoked campaign revokes its pushes.
+    package var campaign: UUID?
     package var provider: Provider
     package var environment: ProviderEnvironment
     package var lane: Lane
@@ -31,11 +33,13 @@ package struct Push: WireMessage, Hashable {
     package var notificationIDs: [UUID] { targets.map(\.notification) }
 
     package init(
-        trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane, content: Content,
+        trace: Trace, app: AppID, campaign: UUID? = nil, provider: Provider, environment: ProviderEnvironment,
+        lane: Lane, content: Content,
         expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, targets: [Target]
     ) {
         self.trace = trace
         self.app = app
+        self.campaign = campaign
         self.provider = provider
         self.environment = environment
         self.lane = lane
@@ -47,12 +51,13 @@ package struct Push: WireMessage, Hashable {
 
     /// Creates a push with a content that may still be encoded.
     init(
-        trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane,
+        trace: Trace, app: AppID, campaign: UUID?, provider: Provider, environment: ProviderEnvironment, lane: Lane,
         content: PushContent,
         expiresAt: Timestamp?, delivery: DeliveryPolicy?, targets: [Target]
     ) {
         self.trace = trace
         self.app = app
+        self.campaign = campaign
         self.provider = provider
         self.environment = environment
         self.lane = lane

@@ -120,6 +120,8 @@ extension BusRole {
                 (.notifications, #"(\#(Self.lane)|event\.(reported|receipt)|revoked)\.\#(Self.app)"#),
                 // Copies of events for apps that borrow them.
                 (.events, #"\#(Self.app)\..+"#),
+                // Campaigns of revoked events.
+                (.devices, #"command\.\#(DeviceCommand.Command.Verb.cancel.rawValue)\.\#(Self.app)"#),
             ]
         case .tokenRegistry:
             [

@@ -1,3 +1,4 @@
+package import FoundationEssentials
 package import Providers
 package import PushProtocol
 import Messaging
@@ -45,14 +46,18 @@ package struct TargetRequest: Hashable, Sendable {
     package var delivery: DeliveryPolicy
     /// When the push expires; `nil` for never.
     package var expiresAt: Timestamp?
+    /// The campaign of the push; `nil` for others.
+    package var campaign: UUID?
 
     package init(
-        of rendering: Int, to target: Push.Target, delivery: DeliveryPolicy = .atLeastOnce, expiresAt: Timestamp? = nil
+        of rendering: Int, to target: Push.Target, delivery: DeliveryPolicy = .atLeastOnce, expiresAt: Timestamp? = nil,
+        campaign: UUID? = nil
     ) {
         self.rendering = rendering
         self.target = target
         self.delivery = delivery
         self.expiresAt = expiresAt
+        self.campaign = campaign
     }
 }
 

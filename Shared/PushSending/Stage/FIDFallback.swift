@@ -58,7 +58,8 @@ struct FIDFallback: Sendable {
         (target.token, target.address, target.fallback) = (token, nil, nil)
         guard !isRevoked(target, of: app) else { return nil }
         return TargetRequest(
-            of: request.rendering, to: target, delivery: request.delivery, expiresAt: request.expiresAt)
+            of: request.rendering, to: target, delivery: request.delivery, expiresAt: request.expiresAt,
+            campaign: request.campaign)
     }
 
     /// Whether any registration of the token is revoked. The push does not carry the token's registration time.
@@ -67,7 +68,7 @@ struct FIDFallback: Sendable {
         var registration = target
         registration.device = DerivedID.device(app: app, provider: .fcm, environment: .production, token: target.token)
         registration.registeredAt = Timestamp(milliseconds: 0)
-        return !revocations.revoked(among: [registration], of: app).isEmpty
+        return !revocations.revoked(among: [(registration, nil)], of: app).isEmpty
     }
 
     /// The number of requests that the quota allows within a second, at most `wanted`. The whole attempt waits for it.
@@ -91,7 +92,8 @@ struct FIDFallback: Sendable {
         return await gateway.send(
             requests.map {
                 TargetRequest(
-                    of: renumbered[$0.rendering] ?? 0, to: $0.target, delivery: $0.delivery, expiresAt: $0.expiresAt)
+                    of: renumbered[$0.rendering] ?? 0, to: $0.target, delivery: $0.delivery, expiresAt: $0.expiresAt,
+                    campaign: $0.campaign)
             },
             of: pushes.map { gateway.render(push($0)) }, in: push(pushes[0]).lane, mayStart: mayStart)
     }

@@ -131,7 +131,8 @@ struct PushSender: Sendable {
                 let delivery = deliveries[item.delivery]
                 return TargetRequest(
                     of: item.delivery, to: delivery.message.targets[item.target],
-                    delivery: delivery.message.delivery ?? .atLeastOnce, expiresAt: delivery.message.expiresAt)
+                    delivery: delivery.message.delivery ?? .atLeastOnce, expiresAt: delivery.message.expiresAt,
+                    campaign: delivery.message.campaign)
             }
             let mayStart = isDue(since: generation)
             let results = await guarded.gateway.send(
@@ -165,7 +166,7 @@ struct PushSender: Sendable {
     private func isDue(since generation: Int) -> @Sendable (TargetRequest) -> Bool {
         { [revocations, clock] request in
             if let expiresAt = request.expiresAt, expiresAt <= clock.now() { return false }
-            return revocations.map { !$0.isRevoked(request.target, since: generation) } ?? true
+            return revocations.map { !$0.isRevoked(request, since: generation) } ?? true
         }
     }
 
@@ -191,7 +192,10 @@ struct PushSender: Sendable {
     ) -> Int {
         guard let revocations, revocations.generation > 0 else { return count }
         let revoked = revocations.revoked(
-            among: unsent.prefix(count).lazy.map { deliveries[$0.delivery].message.targets[$0.target] },
+            among: unsent.prefix(count).lazy.map { item in
+                let push = deliveries[item.delivery].message
+                return (push.targets[item.target], push.campaign)
+            },
             of: deliveries[0].message.app)
         let now = clock.now()
         for position in revoked.reversed() {

@@ -33,9 +33,10 @@ package final class Revocations: Sendable {
         var devices: RevocationSet
         var notifications: RevocationSet
 
-        func isRevoked(_ target: Push.Target) -> Bool {
+        func isRevoked(_ target: Push.Target, of campaign: UUID?) -> Bool {
             devices.isRevoked(target.device, registeredAt: target.registeredAt)
                 || notifications.isRevoked(target.notification, registeredAt: Revocations.always)
+                || campaign.map { notifications.isRevoked($0, registeredAt: Revocations.always) } ?? false
         }
     }
 
@@ -95,10 +96,10 @@ package final class Revocations: Sendable {
     /// Changes with each revocation; 0 without any.
     var generation: Int { changes.load(ordering: .acquiring) }
 
-    /// Whether a target was revoked since its lookup at `generation`. Counts no metric.
-    func isRevoked(_ target: Push.Target, since generation: Int) -> Bool {
+    /// Whether a request's push was revoked since its lookup at `generation`. Counts no metric.
+    func isRevoked(_ request: TargetRequest, since generation: Int) -> Bool {
         guard self.generation != generation else { return false }
-        return sets.withLock { $0.isRevoked(target) }
+        return sets.withLock { $0.isRevoked(request.target, of: request.campaign) }
     }
 
     /// The outcome's reason for a push from before ``completeSince(now:)``.
@@ -154,12 +155,15 @@ package final class Revocations: Sendable {
             ]) { $1 })
     }
 
-    /// The indices of revoked `targets`, ascending: the device has a new user, or the notification is revoked.
-    func revoked(among targets: some Sequence<Push.Target>, of app: AppID) -> [Int] {
+    /// The indices of revoked `targets`, ascending: the device has a new user, or the notification or its campaign is
+    /// revoked.
+    func revoked(
+        among targets: some Sequence<(target: Push.Target, campaign: UUID?)>, of app: AppID
+    ) -> [Int] {
         var indices: [Int] = []
         sets.withLock { sets in
-            for (index, target) in targets.enumerated()
-            where sets.isRevoked(target) {
+            for (index, (target, campaign)) in targets.enumerated()
+            where sets.isRevoked(target, of: campaign) {
                 indices.append(index)
             }
         }

@@ -49,6 +49,8 @@ import TestSupport
             .audience, .broadcast, .segment, .nobody, .unsendable, .heldTooOften, .heldTooLong,
             // `ReplacementStoreTests` records them.
             .replacement, .wordsReplaced, .alreadyRead, .overtaken, .nothingToReplace, .tooMany,
+            // `VariantTests` reaches it.
+            .holdOut,
         ]
         // Few scenarios do not reach all of them.
         for cause in RuleDecision.Cause.allCases where !seldom.contains(cause) && Self.count >= 10_000 {

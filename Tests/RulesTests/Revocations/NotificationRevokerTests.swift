@@ -79,6 +79,34 @@ import TestSupport
         }
     }
 
+    @Test func `given a campaign, then senders skip its pushes and the registry cancels it`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let key = try await key(http)
+            try await publish(http, ["a", "b"])
+            let (campaign, segment, old) = (UUID(), UUID(), UUID())
+            for (id, reason, age) in [(campaign, "audience", 0), (segment, "segment", 0), (old, "audience", 8)] {
+                try await http.pool.execute(
+                    """
+                    INSERT INTO rules.decision (notification, event, rule, user_id, decided_at, answer, reason)
+                    SELECT \(id), key, \(reason), '(everyone)', clock_timestamp() - \(age) * interval '1 day', 'push', \(reason)
+                    FROM rules.event WHERE id = 'a'
+                    """)
+            }
+            let answer = try await http.send(.post, Self.path, ["app": "test", "event": "a"], user: key)
+            #expect(answer.body["campaigns"]?.array?.count == 3)
+            // One user's revocation leaves campaigns alone.
+            _ = try await http.send(.post, Self.path, ["app": "test", "event": "b", "user": "1"], user: key)
+            try await revoker(http).revokeDue()
+            let queue = WorkQueue.registryAppDevices(RulesHTTP.app).name
+            let commands = try bus.messages(in: queue).map { try DeviceCommand.decode(wireBody: $0.body) }
+            #expect(Set(commands.map(\.command)) == [.cancel(campaign: campaign), .cancel(campaign: segment)])
+            let all = try await notifications(http, "a").subtracting([old]).union(notifications(http, "b", user: "1"))
+            #expect(try Set(revoked()) == all)
+            let state = try await http.send(.post, Self.path, ["app": "test", "event": "a"], user: key)
+            #expect(state.body["revoked"]?["pushes"] == 2)
+        }
+    }
+
     @Test func `given one user and kept inbox items, then other users and all inboxes are unchanged`() async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
             let key = try await key(http)

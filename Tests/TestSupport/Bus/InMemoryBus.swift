@@ -135,9 +135,12 @@ extension InMemoryBus {
         deliver()
     }
 
-    /// Returns all messages from every retry level.
+    /// Returns all messages from every retry level. One that fails at once and enters the next level stays there.
     package func expireRetries() {
-        for level in RetryLevel.allCases { expireRetries(level) }
+        state.withLock { state in
+            for level in RetryLevel.allCases { state.broker.expire(level.queueName) }
+        }
+        deliver()
     }
 
     /// Simulates a reconnect: all unsettled messages are redelivered.

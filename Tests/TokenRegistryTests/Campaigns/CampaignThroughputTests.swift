@@ -17,15 +17,15 @@ struct CampaignThroughputTests {
     typealias Fixture = StoreFixture
 
     /// Maximum time of a step's publishes relative to plain confirmed publishing of the same pushes, as the median of
-    /// all steps. The cursor adds one more wait for the broker.
-    private static let bound = 2.0
+    /// all steps. The cursor adds one more wait for the broker, so a busy broker gives 2; a third wait would give 3.
+    private static let bound = 2.5
     private static let devices = 100_000
     /// The queue for the cursors of the transactions.
     private static let scratch = "throughput.cursors"
 
     /// Publishes each step's pushes also alone, and in an AMQP transaction as before decision 89, directly after the
     /// step. The load of other tests then affects all three alike, and a pause of the machine changes few ratios.
-    @Test func `a step with confirms takes less than twice the time of plain confirmed publishing`() async throws {
+    @Test func `a step waits for the broker twice, plain confirmed publishing once`() async throws {
         try await Fixture.withStore { store, pool in
             try await Self.fill(pool)
             try await TestBroker.withVirtualHost { url in

@@ -34,7 +34,7 @@ struct TriggerCommand: AsyncParsableCommand {
 
     private static func example(_ number: Int, of type: String, _ app: AppID, _ path: String) throws -> JSONValue {
         let examples: [String: [JSONValue]]
-        do { examples = try RuleExamples.load(path, app: app) } catch { throw CommandError("\(error)", .input) }
+        do { examples = try AppRuleFile(path, app: app).examples } catch { throw CommandError("\(error)", .input) }
         guard let ofType = examples[type] else {
             let known = examples.keys.sorted().joined(separator: ", ")
             throw CommandError("the rule file of \(app) does not list “\(type)”; it lists \(known)", .notFound)

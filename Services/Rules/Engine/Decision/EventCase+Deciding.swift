@@ -110,6 +110,7 @@ extension EventCase {
                 let key = PersonKey(app: draft.rendered.app, user: recipient.user)
                 let decision =
                     draft.earlyDecision(for: key, people, itemState, engine, record)
+                    ?? draft.heldOutDecision(for: key, people, engine, input)
                     ?? engine.decide(input, &people[key, default: Person()])
                 return DecisionRecord(
                     notification: recipient.notification, step: 0, event: record.key, rule: draft.rendered.rule,
@@ -176,7 +177,7 @@ extension NotificationDraft {
                 return RuleDecision(answer: .drop, reason: .replaced)
             }
         }
-        guard let plan = terms.plan else { return nil }
+        guard let plan = terms.plan, !holdsOut(key.user, engine.defaults) else { return nil }
         if let every = plan.every {
             return RuleDecision(answer: .hold(until: engine.now.next(every)), reason: .scheduled)
         }
@@ -189,6 +190,20 @@ extension NotificationDraft {
         return policy.digestsAll
             ? RuleDecision(answer: .digest, reason: .gathered)
             : RuleDecision(answer: .hold(until: due), reason: .scheduled)
+    }
+
+    /// The decision about a user of a hold-out; `nil` for other users. Nothing is sent or charged. A user whose settings
+    /// refuse the notification has that reason, so that the others can be compared with those who got it.
+    fileprivate func heldOutDecision(
+        for key: PersonKey, _ people: [PersonKey: Person], _ engine: DecisionEngine, _ input: DecisionInput
+    ) -> RuleDecision? {
+        guard holdsOut(key.user, engine.defaults) else { return nil }
+        var person = people[key] ?? Person()
+        let decision = engine.decide(input, &person)
+        return switch decision.answer {
+        case .push, .pushQuietly, .hold, .digest: RuleDecision(answer: .drop, reason: .holdOut)
+        case .inbox, .drop: RuleDecision(answer: .drop, reason: decision.reason)
+        }
     }
 
     fileprivate func input(now: Timestamp) -> DecisionInput {

@@ -14,7 +14,7 @@ package struct EventCatalog: Sendable {
         let (_, reader) = RuleFile.read(text, file: file)
         app = ruleSet.app
         events = reader.catalog.sorted { $0.key < $1.key }.map { type, shape in
-            EventDescription(type, shape, ruleSet)
+            EventDescription(type, shape, ruleSet, place: reader.place)
         }
     }
 }
@@ -30,11 +30,19 @@ package struct EventDescription: Sendable {
     /// The data of the file's examples.
     package let examples: [JSONValue]
 
-    fileprivate init(_ type: String, _ shape: EventShape, _ ruleSet: RuleSet) {
+    /// - Parameter place: the place in the file of a key of a rule.
+    fileprivate init(_ type: String, _ shape: EventShape, _ ruleSet: RuleSet, place: (String) -> String) {
         self.type = type
         about = shape.about
         examples = shape.examples
-        users = EventUser.all(of: type, shape, ruleSet)
+        users = EventUser.all(of: type, shape, ruleSet).map { user in
+            var user = user
+            user.place = place(user.place)
+            user.uses = user.uses.map {
+                FieldUse(path: $0.path, place: place($0.place), isRequired: $0.isRequired, schema: $0.schema)
+            }
+            return user
+        }
         fields = EventField.all(shape, users)
         dataSchema = Self.dataSchema(type, about: about, users, fields, examples)
     }
@@ -85,8 +93,8 @@ package struct EventDescription: Sendable {
 /// A rule or a signal that uses an event type.
 package struct EventUser: Sendable {
     /// The place in the rule file: `rules.chat-message`, `presence.0`.
-    package let place: String
-    package let uses: [FieldUse]
+    package fileprivate(set) var place: String
+    package fileprivate(set) var uses: [FieldUse]
     fileprivate let hasDataCondition: Bool
     /// The schema of the data that it matches; `nil` if it has no condition, or none that a schema can say.
     fileprivate let dataCondition: JSONValue?

@@ -29,7 +29,7 @@ extension RuleFileReader {
             add(entry, defaults, to: &live)
         }
         for rule in live.rules where !names.insert(rule.name).inserted {
-            let place = livePlaces["rules.\(rule.name)"] ?? field.path
+            let place = places["rules.\(rule.name)"] ?? field.path
             report(line: line(of: place), key: place, "a rule is named “\(rule.name)”; rename the rule or the entry")
         }
         return live
@@ -161,7 +161,7 @@ extension RuleFileReader {
         _ step: LiveEntry.Moment.Step?
     ) -> Rule? {
         let name = "\(entry.name)-\(part)"
-        livePlaces["rules.\(name)"] = place.path
+        places["rules.\(name)"] = place.path
         let surface: Rule.Surface? =
             switch step {
             case .start, .update: .shown

@@ -5,8 +5,8 @@ import Yams
 /// An app's rule file: `<app>.yaml`.
 package enum RuleFile {
     package static let keys = [
-        "app", "language", "zone", "types", "caps", "clear-read", "events", "groups", "presence", "reads", "done",
-        "revoke", "replace", "live", "rules",
+        "app", "language", "zone", "types", "caps", "clear-read", "hold-out", "events", "groups", "presence", "reads",
+        "done", "revoke", "replace", "live", "rules",
     ]
     package static let required = ["app", "events", "rules"]
 
@@ -94,17 +94,22 @@ extension RuleFileReader {
     private func ruleList(
         _ field: Field, _ catalog: [String: EventShape], _ defaults: AppDefaults
     ) -> [Rule]? {
-        members(field)?.compactMap { name, value in
+        let rules = members(field)?.flatMap { name, value -> [Rule] in
             guard TemplateTag.isPath(name), !name.contains(".") else {
                 report(value, "a rule's name has only letters, digits, “_” and “-”")
-                return nil
+                return []
             }
             guard DirectRule(rawValue: name) == nil else {
                 report(value, "“\(name)” is the name of a built-in rule for direct notifications; rename the rule")
-                return nil
+                return []
             }
-            return rule(value, name: name, catalog: catalog, defaults: defaults)
+            return self.rules(value, name: name, catalog, defaults)
         }
+        var names: Set<String> = []
+        for rule in rules ?? [] where !names.insert(rule.name).inserted {
+            report(field, "a rule and a variant have the same name “\(rule.name)”; rename one of them")
+        }
+        return rules
     }
 }
 

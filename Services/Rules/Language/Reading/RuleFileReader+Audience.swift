@@ -25,7 +25,7 @@ extension RuleFileReader {
         )
     }
 
-    private func percent(_ field: Field) -> Int? {
+    func percent(_ field: Field) -> Int? {
         guard let text = text(field) else { return nil }
         guard text.hasSuffix("%"), let number = Int(text.dropLast()), Audience.holdOuts.contains(number) else {
             report(field, "expected a share from 1% to 99%, such as 10%")

@@ -2,15 +2,17 @@ import Primitives
 import PushProtocol
 import Yams
 
-// MARK: - zone, language, types, caps, clear-read
+// MARK: - zone, language, types, caps, clear-read, hold-out
 
 extension RuleFileReader {
     /// Reads the settings that apply to all rules of a file.
     func defaults(_ table: [String: Field]) -> AppDefaults {
-        AppDefaults(
+        let types = table["types"].map(self.types) ?? [:]
+        return AppDefaults(
             zone: table["zone"].flatMap { zone($0) } ?? .utc,
-            language: table["language"].flatMap { language($0) } ?? .english, types: table["types"].map(types) ?? [:],
-            caps: table["caps"].map(caps) ?? [:], clearsRead: table["clear-read"].flatMap(flag) ?? false)
+            language: table["language"].flatMap { language($0) } ?? .english, types: types,
+            caps: table["caps"].map(caps) ?? [:], clearsRead: table["clear-read"].flatMap(flag) ?? false,
+            holdOut: table["hold-out"].flatMap { holdOut($0, types: types) })
     }
 
     private func language(_ field: Field) -> Language? {

@@ -11,8 +11,7 @@ extension RuleFileReader {
         surface: Rule.Surface? = nil
     ) -> Rule? {
         let found = problems.count
-        let keys = ["about", "when", "to", "say", "how", "policy"]
-        guard let table = table(field, keys: keys, required: ["when", "to"]) else { return nil }
+        guard let table = table(field, keys: Self.ruleKeys, required: ["when", "to"]) else { return nil }
         _ = table["about"].map { text($0) }
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []

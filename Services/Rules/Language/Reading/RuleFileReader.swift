@@ -25,9 +25,9 @@ package final class RuleFileReader {
     var catalog: [String: EventShape] = [:]
     /// The language of the texts that are being read.
     var language = Language.english
-    /// The place in the file of each rule that an entry under `live` becomes: `rules.delivery-start` is
-    /// `live.delivery.start`.
-    var livePlaces: [String: String] = [:]
+    /// The place in the file of each rule that an entry under `live` or a variant becomes, and of keys of variants:
+    /// `rules.delivery-start` is `live.delivery.start`.
+    var places: [String: String] = [:]
     /// The line of every field read so far, for errors that are found later.
     private var lines: [String: Int] = [:]
 
@@ -38,19 +38,20 @@ package final class RuleFileReader {
     }
 
     func report(line: Int, key: String, _ problem: String) {
-        let key = placeInEntry(key) ?? key
-        // Several rules have the same words of an entry under `live`.
-        if key.hasPrefix("live."), problems.contains(where: { $0.line == line && $0.problem == problem }) { return }
-        problems.append(RuleProblem(file: file, line: line, key: key, problem: problem))
+        let place = place(of: key)
+        // Several rules have the same words of an entry under `live`, or of a rule with variants.
+        let isMade = place != key || key.hasPrefix("live.")
+        if isMade, problems.contains(where: { $0.line == line && $0.problem == problem }) { return }
+        problems.append(RuleProblem(file: file, line: line, key: place, problem: problem))
     }
 
-    /// Returns the place in an entry under `live` of a key of one of its rules; `nil` for other keys.
-    private func placeInEntry(_ key: String) -> String? {
-        for (rule, place) in livePlaces where key == rule || key.hasPrefix("\(rule).") {
-            let rest = key.dropFirst(rule.count)
-            return place + (rest.hasPrefix(".when.") ? rest.dropFirst(5) : rest)
-        }
-        return nil
+    /// Returns the place in the file of a key, which can be in a rule that the reader made.
+    func place(of key: String) -> String {
+        let parts = places.filter { key == $0.key || key.hasPrefix("\($0.key).") }
+        guard let (part, place) = parts.max(by: { $0.key.utf8.count < $1.key.utf8.count }) else { return key }
+        let rest = key.dropFirst(part.count)
+        // An entry under `live` has the keys of the condition at its own level.
+        return place + (place.hasPrefix("live.") && rest.hasPrefix(".when.") ? rest.dropFirst(5) : rest)
     }
 
     /// Returns the line of the field at `path`, or of its nearest enclosing field.

@@ -7,6 +7,7 @@ package struct AppDefaults: Hashable, Sendable {
     package var caps: [String: Cap] = [:]
     /// Whether a notification that its user reads or dismisses on one device is removed from the others.
     package var clearsRead = false
+    package var holdOut: HoldOut?
     /// The quiet hours of users without their own. Only a ``RuleBranch`` sets them, not a rule file.
     package var quietHours: QuietHours?
 

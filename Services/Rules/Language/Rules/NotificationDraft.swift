@@ -21,6 +21,8 @@ package struct NotificationDraft: Hashable, Sendable {
     /// The page of a fan-out. Message ids are derived from it.
     package var part = ""
     package var terms = Terms()
+    /// The form of the rule. Only its users are recipients.
+    var variant: Rule.Variant?
     /// Renders the content for each recipient; `nil`: all recipients get the same content.
     package var localizer: RecipientLocalizer?
     /// Groups whose members are recipients too, and not in ``recipients`` yet.
@@ -62,7 +64,7 @@ package struct NotificationDraft: Hashable, Sendable {
     /// Adds users without a badge after the recipients, each user once.
     package mutating func append(_ users: [UserID]) {
         var seen = Set(recipients.map(\.user))
-        for user in users where seen.insert(user).inserted {
+        for user in users where concerns(user) && seen.insert(user).inserted {
             recipients.append(Notification.Recipient(user: user, notification: notificationID(of: user)))
         }
     }

@@ -21,6 +21,7 @@ package struct Rule: Hashable, Sendable {
     package var isPersonal = false
     /// Set for a rule of an entry under `live`.
     var surface: Surface?
+    package var variant: Variant?
 
     package struct Condition: Hashable, Sendable {
         /// CloudEvents types, at least one.

@@ -156,7 +156,8 @@ extension Rule {
             scope, now: event.time.map(Timestamp.init) ?? arrival, campaign: id("campaign"))
         draft.segment = try segment(event, scope, audience)
         draft.audience = draft.segment == nil ? audience : nil
-        let named = try recipients(scope)
+        draft.variant = variant
+        let named = try recipients(scope).filter { draft.concerns($0.user) }
         draft.recipients = named.map { named in
             Notification.Recipient(
                 user: named.user, notification: draft.notificationID(of: named.user), badge: named.badge)

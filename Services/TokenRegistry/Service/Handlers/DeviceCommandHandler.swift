@@ -12,6 +12,7 @@ struct DeviceCommandHandler: StageHandler {
     private let store: RegistrationStore
     private let memberships: MembershipStore
     private let fids: FIDStore
+    private let campaigns: CampaignStore
     private let apps: ActiveApps
     private let logger: Logger
 
@@ -19,6 +20,7 @@ struct DeviceCommandHandler: StageHandler {
         self.store = store
         memberships = MembershipStore(store.database)
         fids = FIDStore(store.database)
+        campaigns = CampaignStore(store.database)
         self.apps = apps
         self.logger = logger
     }
@@ -38,7 +40,7 @@ struct DeviceCommandHandler: StageHandler {
             _ = try RegistrationRequest(
                 RegistrationPayload(user: user, provider: provider, environment: environment, token: token),
                 app: command.app)
-        case .deactivate, .suspect, .correct, .membership: break
+        case .deactivate, .suspect, .correct, .membership, .cancel: break
         }
     }
 
@@ -59,6 +61,7 @@ struct DeviceCommandHandler: StageHandler {
         case .deactivate: try await deactivate(run)
         case .suspect: try await suspect(run)
         case .subscribe, .unsubscribe, .tag, .untag: try await change(run)
+        case .cancel: try await cancel(run)
         case .correct:
             for command in run {
                 guard case .correct(let device, let environment) = command.command else { continue }
@@ -77,6 +80,20 @@ struct DeviceCommandHandler: StageHandler {
                 guard case .membership(let change) = command.command else { return nil }
                 return MembershipStore.Change(app: command.app, change: change)
             })
+    }
+
+    /// Cancels campaigns of revoked events. One that has ended, or is unknown, stays as it is: senders skip its pushes.
+    private func cancel(_ run: [DeviceCommand]) async throws {
+        for command in run {
+            guard case .cancel(let campaign) = command.command else { continue }
+            let isChanged = try await campaigns.apply(.cancel, to: campaign, of: command.app)
+            logger.info(
+                isChanged
+                    ? "Campaign of a revoked event cancelled" : "Campaign of a revoked event has ended or is unknown",
+                metadata: command.logMetadata.merging([
+                    LogKey.app: "\(command.app)", "campaign": "\(Hexadecimal.text(of: campaign))",
+                ]) { $1 })
+        }
     }
 
     private func register(_ run: [DeviceCommand]) async throws {
@@ -158,7 +175,7 @@ extension DeviceCommand {
         case .unregister(let user, let provider, let environment, let token, let at):
             RegistrationRequest(
                 app: app, user: user, provider: provider, environment: environment, token: token, at: at)
-        case .deactivate, .suspect, .correct, .membership: nil
+        case .deactivate, .suspect, .correct, .membership, .cancel: nil
         }
     }
 

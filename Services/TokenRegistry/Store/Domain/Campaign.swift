@@ -62,7 +62,7 @@ package struct CampaignStep: Hashable, Sendable {
             .init(
                 user: member.user, notification: DerivedID.notification(campaign: campaign.id, recipient: member.user))
         }
-        plan = PushPlan(notification, devices: told.map(\.devices), now: now, fids: fids)
+        plan = PushPlan(notification, devices: told.map(\.devices), now: now, fids: fids, campaign: campaign.id)
         tally = CampaignTally(
             users: Int64(members.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
             pushes: Int64(plan.pushes.count), without: Int64(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }),

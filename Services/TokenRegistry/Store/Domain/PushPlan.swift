@@ -12,9 +12,12 @@ package struct PushPlan: Hashable, Sendable {
     /// Only registrations of a kind that fits the push type get a push. Deterministic: the same input gives the same
     /// messages with the same ids, in the same order. An expired notification gives `expired` outcomes and no push.
     ///
-    /// - Parameter fids: the cohorts whose FIDs are not used.
+    /// - Parameters:
+    ///   - fids: the cohorts whose FIDs are not used.
+    ///   - campaign: the campaign that the notification belongs to.
     package init(
-        _ notification: Notification, devices: [[Registration]], now: Timestamp, fids: FIDPreference = FIDPreference()
+        _ notification: Notification, devices: [[Registration]], now: Timestamp, fids: FIDPreference = FIDPreference(),
+        campaign: UUID? = nil
     ) {
         if let expiresAt = notification.expiresAt, expiresAt <= now {
             let expired = notification.recipients.map { Outcome(of: $0, .expired, at: now) }
@@ -45,7 +48,9 @@ package struct PushPlan: Hashable, Sendable {
             }
         }
         self.init(
-            pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
+            pushes: targets.sorted { $0.key < $1.key }.flatMap {
+                notification.pushes(to: $0.key, $0.value, of: campaign)
+            },
             outcomes: (withoutDevice.isEmpty ? [] : [Outcomes(of: notification, withoutDevice, "no-device")])
                 + omitted.chunks(ofAtMost: Self.outcomesPerMessage).enumerated().map { index, outcomes in
                     Outcomes(of: notification, outcomes, "omitted.\(index)")
@@ -89,12 +94,13 @@ private struct Destination: Hashable, Comparable {
 }
 
 extension Notification {
-    fileprivate func pushes(to destination: Destination, _ targets: [Push.Target]) -> [Push] {
+    fileprivate func pushes(to destination: Destination, _ targets: [Push.Target], of campaign: UUID?) -> [Push] {
         let content = content.addressed(to: destination.topic)
         return chunks(of: targets).enumerated().map { index, targets in
             Push(
                 trace: trace.next(id: DerivedID.caused(by: trace.id, destination.idPart, index: index)), app: app,
-                provider: destination.provider, environment: destination.environment, lane: lane, content: content,
+                campaign: campaign, provider: destination.provider, environment: destination.environment, lane: lane,
+                content: content,
                 expiresAt: expiresAt, delivery: delivery, targets: targets)
         }
     }

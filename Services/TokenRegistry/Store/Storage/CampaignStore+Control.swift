@@ -86,8 +86,12 @@ extension CampaignStore {
     /// Changes the state of an unfinished campaign; repeating it has no effect. Queued pushes are still sent. The
     /// registry deletes the list of a cancelled campaign.
     ///
+    /// - Parameter app: only a campaign of this app.
     /// - Returns: whether the state changed.
-    package func apply(_ action: CampaignAction, to id: UUID) async throws(PostgresError) -> Bool {
+    package func apply(
+        _ action: CampaignAction, to id: UUID, of app: AppID? = nil
+    ) async throws(PostgresError) -> Bool {
+        let ofApp: SQL = app.map { "AND app = \($0.rawValue)" } ?? ""
         let change: SQL =
             switch action {
             case .pause: "state = 'paused' WHERE state = 'running'"
@@ -98,7 +102,7 @@ extension CampaignStore {
                 WHERE state IN ('collecting', 'running', 'paused')
                 """
             }
-        return try await database.execute("UPDATE registry.campaign SET \(change) AND id = \(id)") > 0
+        return try await database.execute("UPDATE registry.campaign SET \(change) AND id = \(id) \(ofApp)") > 0
     }
 }
 

@@ -1,19 +1,21 @@
 package import PushProtocol
 package import RuleLanguage
 
-/// The examples of event data in a rule file.
-package enum RuleExamples {
-    /// Returns an app's examples, by event type.
-    ///
+/// One app's rule file, read for a command.
+package struct AppRuleFile {
+    package let ruleSet: RuleSet
+    /// The examples of event data, by event type.
+    package let examples: [String: [JSONValue]]
+
     /// - Parameter path: the app's rule file, or a folder of rule files.
-    package static func load(_ path: String, app: AppID) throws(RuleFileError) -> [String: [JSONValue]] {
+    package init(_ path: String, app: AppID) throws(RuleFileError) {
         let (text, file) = try DryRunFiles.ruleFile(path, app: app)
-        let ruleSet = try RuleFile.parse(text, file: file)
+        ruleSet = try RuleFile.parse(text, file: file)
         guard ruleSet.app == app else {
             throw RuleFileError(problems: [
                 RuleProblem(file: file, line: 1, key: "app", problem: "the file is not that of \(app)")
             ])
         }
-        return RuleFile.read(text, file: file).1.examples
+        examples = RuleFile.read(text, file: file).1.examples
     }
 }
