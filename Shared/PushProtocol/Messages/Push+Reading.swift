@@ -5,8 +5,8 @@ extension Push: CanonicalMessage {
         var members = try SortedObjectReader(&reader)
         try members.require(#""app":"#, &reader)
         let app = try reader.validated(AppID.self)
-        let campaign: UUID? =
-            try members.find(#""campaign":"#, &reader) && !reader.consumeNull() ? try reader.uuid() : nil
+        var campaign: UUID?
+        if try members.find(#""campaign":"#, &reader), try !reader.consumeNull() { campaign = try reader.uuid() }
         try members.require(#""content":"#, &reader)
         let content = try PushContent(&reader, of: body)
         let delivery: DeliveryPolicy? =
