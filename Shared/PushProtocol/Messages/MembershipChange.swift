@@ -34,9 +34,9 @@ extension MembershipChange {
         switch verb {
         case .subscribe, .unsubscribe: group = .topic(try container.decode(GroupName.self, forKey: .topic))
         case .tag, .untag: group = .tag(try container.decode(GroupName.self, forKey: .tag))
-        case .register, .unregister, .deactivate, .suspect, .correct:
+        case .register, .unregister, .deactivate, .suspect, .correct, .cancel:
             throw DecodingError.dataCorruptedError(
-                forKey: .verb, in: container, debugDescription: "it changes a registration, not a group")
+                forKey: .verb, in: container, debugDescription: "it changes no group")
         }
         joins = verb == .subscribe || verb == .tag
         user = try container.decode(UserID.self, forKey: .user)
