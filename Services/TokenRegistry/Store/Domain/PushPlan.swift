@@ -1,5 +1,5 @@
 package import PushProtocol
-import FoundationEssentials
+package import FoundationEssentials
 
 /// The messages for one notification: pushes grouped by provider, environment and topic, and an outcome for each
 /// recipient without a device.
