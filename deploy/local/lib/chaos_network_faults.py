@@ -114,7 +114,7 @@ class ResetStorm(NetworkFault):
 
 
 FAULTS: list[Fault] = [
-    Slow("broker"), Slow("database", gate=True), Slow("providers"),
+    Slow("broker"), Slow("database"), Slow("providers"),
     Throttled("broker"), Throttled("database"), Throttled("providers"),
     BlackHole("broker", BROKER_LOST, hold=90), BlackHole("database", DATABASE_LOST),
     BlackHole("providers", PROVIDER_LOST, hold=45),

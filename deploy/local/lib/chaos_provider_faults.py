@@ -62,7 +62,7 @@ class StreamLimit(ProviderFault):
 FAULTS: list[Fault] = [
     ProviderFault(
         "fcm-unavailable", 44, outcomes=[{"provider": "fcm", "status": 503, "error_code": "UNAVAILABLE"}],
-        signals=[PAUSED], gate=True, recovery=150),
+        signals=[PAUSED], recovery=150),
     # Apple asks for a quarter of an hour before the next attempt.
     ProviderFault(
         "apns-unavailable", 44, outcomes=[{"provider": "apns", "status": 503, "reason": "ServiceUnavailable"}],
@@ -73,7 +73,7 @@ FAULTS: list[Fault] = [
     ProviderFault(
         "providers-goaway", 39,
         disturbances=on_each(goaway={"last_stream": "graceful", "reason": "Shutdown"}, every_ms=500),
-        signals=["apns-sender|fcm-sender metric heliograph_push_goaways_total rises"], gate=True, hold=10),
+        signals=["apns-sender|fcm-sender metric heliograph_push_goaways_total rises"], hold=10),
     ProviderFault(
         "providers-goaway-and-close", 40,
         outcomes=both(goaway={"last_stream": "before", "code": INTERNAL_ERROR, "pause_ms": 0}, share=0.05),

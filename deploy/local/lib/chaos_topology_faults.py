@@ -35,7 +35,6 @@ class QueueDeleted(TopologyFault):
 
     name = "queue-deleted"
     numbers = (11,)
-    gate = True
     hold = 8
     signals = (RETURNED, "apns-sender not-ready stage: cannot be consumed")
 
