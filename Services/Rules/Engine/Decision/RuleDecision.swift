@@ -83,6 +83,8 @@ package struct RuleDecision: Hashable, Sendable {
         case ruleGone = "rule-gone"
         /// An operator, or an event under `revoke`, took it back.
         case revoked
+        /// It ends a live surface whose start is revoked.
+        case surfaceEnded = "surface-ended"
         /// An event under `replace` sends new texts for a notification that was pushed.
         case replacement
         /// An event under `replace` has changed the texts of a waiting notification or an inbox item.
