@@ -47,8 +47,8 @@ import TestSupport
         #expect(Set(tally.kinds.keys) == ["event", "page", "held", "digest"], "\(tally.kinds)")
         let seldom: Set<RuleDecision.Cause> = [
             .audience, .broadcast, .segment, .nobody, .unsendable, .heldTooOften, .heldTooLong,
-            // `ReplacementStoreTests` records them.
-            .replacement, .wordsReplaced, .alreadyRead, .overtaken, .nothingToReplace, .tooMany,
+            // `RevokedSurfaceTests` reaches it.
+            .surfaceEnded,
         ]
         // Few scenarios do not reach all of them.
         for cause in RuleDecision.Cause.allCases where !seldom.contains(cause) && Self.count >= 10_000 {
