@@ -50,7 +50,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census, .events], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 23)
+        let database = try context.database(schema: "rules", migration: 24)
 
         let pool = database.pool
         let logger = context.logger
@@ -145,8 +145,8 @@ struct RulesApp {
                     bus: bus.bus, now: now, logger: logger)
             case .notificationRevoker:
                 NotificationRevoker(
-                    service: context.name, store: RevocationStore(pool: pool, logger: logger), bus: bus.bus, now: now,
-                    logger: logger)
+                    service: context.name, store: RevocationStore(pool: pool, logger: logger),
+                    currentRules: currentRules, bus: bus.bus, now: now, logger: logger)
             case .shownCopyClearer:
                 ShownCopyClearer(
                     service: context.name, store: ClearCommandStore(pool: pool, logger: logger), bus: bus.bus, now: now,

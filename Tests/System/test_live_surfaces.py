@@ -7,7 +7,9 @@ import time
 import uuid
 
 import pytest
+from live_run import LiveRun
 from local_stack import ROOT, cloud_event, eventually, sql
+from unsend import revoke
 
 APP = "family-portal"
 RULES = """
@@ -78,6 +80,13 @@ class Customer:
         self.iphone = uuid.uuid4()
         self.register(self.iphone, ("alert", self.alert), ("push-to-start", self.start))
         self.register(uuid.uuid4(), ("fcm-token", self.android))
+
+    def is_skipped(self, rule: str, count: int) -> bool:
+        """Whether the registry had no token for so many notifications of a rule."""
+        return sql(
+            self.stack, "SELECT count(*) FROM rules.outcome JOIN rules.decision USING (notification) "
+                        "WHERE user_id = :'user' AND rule = :'rule' AND outcome.reason = 'no-device'",
+            user=self.user, rule=rule) == str(count)
 
     def show_activity(self) -> None:
         """The app reports the token of its Live Activity."""
@@ -202,3 +211,63 @@ def test_a_user_who_switched_the_type_off_gets_no_surface(stack, rules):
                "WHERE event.id = :'id' AND rule LIKE 'delivery-start%'")
     eventually(lambda: sql(stack, decided, id=event) == "drop type-off", what="the decision")
     assert customer.states() == [] and customer.messages() == []
+
+
+def test_the_revocation_of_a_start_ends_the_surface(stack, rules):
+    customer = Customer(stack)
+    start = customer.happen("order.accepted", 25)
+    eventually(lambda: customer.states() == [("start", 25)], what="the start")
+    eventually(lambda: len(customer.messages()) == 1, what="the start on Android")
+    customer.show_activity()
+    customer.happen("courier.moved", 9)
+    revoke(stack, "--event", start, "--reason", "wrong customer")
+    eventually(lambda: customer.states()[-1] == ("end", None), what="the end")
+    eventually(lambda: customer.messages()[-1]["live_event"] == "end", what="the end on Android")
+    assert customer.messages()[-1]["live_item"] == customer.order
+    assert sql(stack, "SELECT count(*) FROM rules.held WHERE user_id = :'user'", user=customer.user) == "0"
+    late = customer.happen("order.ready", 5)
+    eventually(lambda: sql(
+        stack, "SELECT string_agg(DISTINCT answer || ' ' || reason, ',') FROM rules.decision "
+               "JOIN rules.event ON event.key = decision.event WHERE event.id = :'id' AND rule LIKE 'delivery-update%'",
+        id=late) == "drop revoked", what="the decision on the late update")
+    assert customer.states()[-1] == ("end", None)
+    code, output = stack.pushctl("explain", start, "--app", APP, "--user", customer.user)
+    assert code == 0 and "delivery-end" in output and "its start was taken back" in output, output
+
+
+def test_a_late_token_gets_the_newest_state_once(stack, rules):
+    customer = Customer(stack)
+    customer.happen("order.accepted", 25)
+    eventually(lambda: customer.states() == [("start", 25)], what="the start")
+    for number, minutes in enumerate((12, 8)):
+        customer.happen("order.ready", minutes)
+        eventually(lambda number=number: customer.is_skipped("delivery-update", number + 1), what="the update without a device")
+    customer.show_activity()
+    eventually(lambda: customer.states()[-1] == ("update", 8), what="the newest state")
+    customer.happen("order.delivered", 0)
+    eventually(lambda: customer.states()[-1] == ("end", 0), what="the end")
+    assert customer.states() == [("start", 25), ("update", 8), ("end", 0)]
+
+
+def test_a_token_that_is_reported_after_the_end_gets_the_end(stack, rules):
+    customer, other = Customer(stack), Customer(stack)
+    customer.happen("order.accepted", 25)
+    eventually(lambda: customer.states() == [("start", 25)], what="the start")
+    customer.happen("order.delivered", 0)
+    eventually(lambda: customer.is_skipped("delivery-end", 1), what="the end without a device")
+    # Another user reports an activity of this order: nothing is sent to it.
+    other.order = customer.order
+    other.show_activity()
+    customer.show_activity()
+    eventually(lambda: customer.states() == [("start", 25), ("end", 0)], what="the end")
+    assert other.states() == []
+
+
+def test_many_followers_get_every_state_in_order_and_no_activity_stays(stack, rules, tmp_path):
+    run = LiveRun(stack, tmp_path, followers=12, seconds=6, late=3)
+    run.run(patience=60)
+    assert run.disordered() == []
+    assert run.over_budget(every=2) == []
+    assert run.orphans() == []
+    print(f"{run.updates()} updates sent, {run.saved()} saved by coalescing")
+    assert run.saved() > 0

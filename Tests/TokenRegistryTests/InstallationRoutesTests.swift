@@ -76,6 +76,21 @@ import TestSupport
         }
     }
 
+    @Test func `the Live Activity of another user is refused with the reason, and the rest is stored`() async throws {
+        try await Self.withPhones { a, b, _ in
+            let activity = #"{"kind":"live-activity","token":"dd","environment":"production","scope":"order-1"}"#
+            let alert = #"{"kind":"alert","token":"ee","environment":"production"}"#
+            let mine = try await a.send(.put, Self.phone, "{\"registrations\":[\(activity)]}")
+            #expect(mine.status == .created && mine.answer?["refused"] == Optional.none)
+            let other = try await b.send(
+                .put, "/v1/installations/other", "{\"registrations\":[\(activity),\(alert)]}")
+            #expect(other.status == .created && other.answer?["registrations"]?.array?.count == 1)
+            let refused = try #require(other.answer?["refused"]?.array?.first)
+            #expect(refused["kind"] == "live-activity" && refused["scope"] == "order-1")
+            #expect(refused["reason"]?.string?.contains("another user") == true)
+        }
+    }
+
     @Test func `a registration without an installation ends by its id, for its own user and app only`() async throws {
         try await Self.withPhones { a, b, store in
             let mine = StoreFixture.user("a", app: Self.app)

@@ -35,6 +35,16 @@ extension PostgresTransaction {
         try await execute(ItemRows.remove(withdrawals, now: now))
     }
 
+    /// Locks items until the transaction ends, so that decisions about them come before or after.
+    func lock(_ items: Set<ItemKey>) async throws { _ = try await query(ItemRows.lock(items.sorted())) }
+
+    /// Drops held updates of live surfaces.
+    ///
+    /// - Returns: the number of dropped notifications.
+    func withdrawUpdates(_ withdrawals: [ItemWithdrawal], now: Timestamp) async throws -> Int {
+        try await execute(ItemRows.withdraw(withdrawals, now: now))
+    }
+
     /// Reads the state of the items of new events. Drops older held notifications that the events replace.
     func news(of events: [EventCase], now: Timestamp) async throws -> ItemState {
         var news = ItemState()
@@ -155,9 +165,19 @@ private enum ItemRows {
         UNION ALL
         SELECT app, item, at, false, NULL, user_id FROM rules.done_by JOIN new USING (app, item)
         UNION ALL
-        SELECT app, item, until_at, true, user_id, NULL FROM rules.revocation JOIN new USING (app, item)
+        SELECT app, item, CASE WHEN is_of_surface THEN \(untilNextStart) ELSE until_at END, true, user_id, NULL
+        FROM rules.revocation JOIN new USING (app, item)
         """
     }
+
+    /// The time until which a revoked surface gets no update.
+    private static let untilNextStart: SQL = """
+        coalesce((
+            SELECT min(next.occurred_at) - interval '1 millisecond' FROM rules.event_item AS next
+            WHERE next.starts_surface AND next.app = revocation.app AND next.item = revocation.item
+                AND next.occurred_at > revocation.until_at
+        ), clock_timestamp() + interval '30 days')
+        """
 
     static func waiting(_ keys: [ItemKey]) -> SQL {
         """

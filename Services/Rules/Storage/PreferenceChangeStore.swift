@@ -145,7 +145,7 @@ struct PreferenceChangeStore: Sendable {
             LEFT JOIN rules.inbox ON inbox.notification = decision.notification
             LEFT JOIN rules.saying ON saying.id = inbox.saying
             WHERE decision.user_id = person.user_id AND decision.answer LIKE 'push%'
-                AND decision.reason NOT IN ('noiseless', 'critical')
+                AND decision.reason NOT IN ('noiseless', 'critical', 'surface-ended')
                 AND decision.decided_at > clock_timestamp() - \(interval(reach))
                 AND (decision.decided_at > clock_timestamp() - \(interval(recent))
                     OR NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))

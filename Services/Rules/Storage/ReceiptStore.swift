@@ -52,7 +52,7 @@ struct ReceiptStore: Sendable {
             JOIN rules.decision ON decision.notification = new.notification AND decision.step = 0
                 AND decision.user_id = \(person.user.rawValue)
             JOIN rules.event_item ON (event_item.event, event_item.rule) = (decision.event, decision.rule)
-                AND event_item.app = \(person.app.rawValue)
+                AND event_item.app = \(person.app.rawValue) AND NOT event_item.starts_surface
             """)
         var done: [ItemKey: Timestamp] = [:]
         for row in rows {

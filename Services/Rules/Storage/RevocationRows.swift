@@ -71,26 +71,24 @@ extension PostgresTransaction {
             """)
     }
 
-    /// Stores the items of events in apps whose rules revoke items.
+    /// Stores the items of events in apps whose rules revoke items, and of starts of live surfaces in all apps.
     func keepItems(of events: [EventCase]) async throws {
-        var rows: [(event: UUID, rule: String, item: ItemKey, at: Date, isReplacement: Bool)] = []
-        for event in events where event.storesItems {
-            for draft in event.drafts {
+        var rows: [(event: UUID, item: ItemKey, at: Date, draft: NotificationDraft)] = []
+        for event in events {
+            for draft in event.drafts where event.storesItems || draft.terms.startsSurface {
                 guard let item = draft.item else { continue }
-                rows.append(
-                    (
-                        event.record.key, draft.rendered.rule, item, event.record.occurredAt.date,
-                        draft.replacement != nil
-                    ))
+                rows.append((event.record.key, item, event.record.occurredAt.date, draft))
             }
         }
         guard !rows.isEmpty else { return }
         try await execute(
             """
-            INSERT INTO rules.event_item (event, rule, app, item, occurred_at, is_replacement) SELECT * FROM unnest(
-                \(rows.map(\.event)), \(rows.map(\.rule)), \(rows.map(\.item.app.rawValue)), \(rows.map(\.item.item)),
-                \(rows.map(\.at)), \(rows.map(\.isReplacement))
-            ) AS new (event, rule, app, item, occurred_at, is_replacement) ORDER BY event, rule
+            INSERT INTO rules.event_item (event, rule, app, item, occurred_at, is_replacement, starts_surface)
+            SELECT * FROM unnest(
+                \(rows.map(\.event)), \(rows.map(\.draft.rendered.rule)), \(rows.map(\.item.app.rawValue)),
+                \(rows.map(\.item.item)), \(rows.map(\.at)), \(rows.map { $0.draft.replacement != nil }),
+                \(rows.map(\.draft.terms.startsSurface))
+            ) AS new (event, rule, app, item, occurred_at, is_replacement, starts_surface) ORDER BY event, rule
             ON CONFLICT DO NOTHING
             """)
     }

@@ -7,7 +7,8 @@ import RuleEngine
 /// Statements about copies that phones may show (`rules.shown_copy`).
 enum ShownCopyRows {
     /// Notes the pushes among these notifications that a phone may show now or later: visible pushes to users of the last
-    /// seven days. A notification that was noted before stays unchanged.
+    /// seven days, except starts of live surfaces, which end otherwise (``SurfaceEnd``). A notification that was noted
+    /// before stays unchanged.
     ///
     /// The identifier on the phone is the content's collapse key, which only the inbox item has, or the notification's
     /// id.
@@ -24,7 +25,9 @@ enum ShownCopyRows {
             LEFT JOIN rules.inbox ON inbox.notification = chosen.notification
             LEFT JOIN rules.saying ON saying.id = inbox.saying
             LEFT JOIN rules.replacement ON replacement.notification = chosen.notification
-        WHERE \(RevocationSelection.isVisible)
+        WHERE \(RevocationSelection.isVisible) AND NOT EXISTS (
+            SELECT FROM rules.event_item AS about
+            WHERE about.event = last.event AND about.rule = last.rule AND about.starts_surface)
         ORDER BY chosen.notification
         ON CONFLICT DO NOTHING
         """

@@ -6,13 +6,14 @@ import Messaging
 import Metrics
 import Postgres
 import PushProtocol
+import RuleEngine
 import ServiceKit
 import ServiceLifecycle
 
 /// Carries out revocations by operators and rule files, in steps.
 ///
 /// Held and gathered notifications are dropped. The pushes of a step are published to the senders' stream and
-/// confirmed before its inbox items are deleted. Any number of processes may run it. After a crash another process
+/// confirmed before its inbox items are deleted. Live surfaces that the notifications started are ended. Any number of processes may run it. After a crash another process
 /// continues after the last completed step. Runs until graceful shutdown.
 struct NotificationRevoker: Service {
     /// The polling interval when nothing is due.
@@ -22,6 +23,7 @@ struct NotificationRevoker: Service {
 
     let service: String
     let store: RevocationStore
+    let currentRules: CurrentRules
     let bus: any MessageBus
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
@@ -52,10 +54,13 @@ struct NotificationRevoker: Service {
         try await store.begin(work, now: try await now())
         while true {
             let step = try await store.advance(work, now: try await now())
-            switch try await publish(step, of: work.app) {
-            case .confirmed: break
-            case .retry: return try await store.postpone(work, by: Self.retryDelay)
-            case .refused: return try await store.markDead(work, .unsendable)
+            let ends = try await store.endSurfaces(of: step, work, now: try await now())
+            for result in [try await publish(step, of: work.app), try await publish(ends)] {
+                switch result {
+                case .confirmed: break
+                case .retry: return try await store.postpone(work, by: Self.retryDelay)
+                case .refused: return try await store.markDead(work, .unsendable)
+                }
             }
             try await store.complete(step, of: work, now: try await now())
             work.position = step.notifications.last
@@ -74,7 +79,21 @@ struct NotificationRevoker: Service {
                 revoking: step.pushes + step.campaigns, of: app, at: moment, from: service)
             + step.campaigns.map { try DeviceCommand.message(cancelling: $0, of: app, from: service) }
         guard let messages else { return .refused }
-        let results = Set(try await bus.post(messages, kind: "A revocation", logger: logger))
+        return try await post(messages, kind: "A revocation")
+    }
+
+    private func publish(_ ends: [SurfaceEnd]) async throws -> PublishResult {
+        let notifications = SurfaceEnd.notifications(ends, by: currentRules.ruleSets, now: try await now())
+        let messages = try? notifications.map { notification throws(WireError) in
+            let key = RoutingKey.notification(notification.lane, notification.app)
+            return try Outbound(notification, to: .notifications, routingKey: key).message(from: service)
+        }
+        guard let messages else { return .refused }
+        return try await post(messages, kind: "The end of a live surface")
+    }
+
+    private func post(_ messages: [AMQPMessage], kind: String) async throws -> PublishResult {
+        let results = Set(try await bus.post(messages, kind: kind, logger: logger))
         return results.contains(.refused) ? .refused : results.contains(.retry) ? .retry : .confirmed
     }
 

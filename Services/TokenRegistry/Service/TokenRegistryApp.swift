@@ -21,7 +21,7 @@ import ServiceKit
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps(using: .bearer)
         let verifier = try await context.bearerVerifier(catalog, caFile: .registryCAFile)
-        let database = try context.database(schema: "registry", migration: 11)
+        let database = try context.database(schema: "registry", migration: 12)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
@@ -93,6 +93,9 @@ import ServiceKit
         let rewriter = TokenRewriter(
             store: TokenRewriteStore(database.pool, tokens: tokens, logger: context.logger), bulkThrottle: bulkThrottle,
             logger: context.logger)
+        let lateActivities = LateActivityWorker(
+            service: context.name, states: LiveStateStore(database.pool, logger: context.logger), registrations: store,
+            bus: bus.bus, now: clock.now, logger: context.logger)
         let keys = KeyRefresher(verifier)
         let reloader = try context.appReloader(
             catalog, using: .bearer,
@@ -108,8 +111,8 @@ import ServiceKit
         }
         return ServiceAssembly(
             database.services + [operators] + bus.services + [
-                context.censusReporter(on: bus), relay, sweeper, history, lists, runner, fids, keys, notifications,
-                commands, reloader, server,
+                context.censusReporter(on: bus), relay, sweeper, history, lists, runner, fids, lateActivities, keys,
+                notifications, commands, reloader, server,
             ] + (tokens.isConfigured ? [rewriter] : []))
     }
 }

@@ -125,6 +125,7 @@ extension Explanation {
         "unsendable": "too large for a message, or nested too deeply",
         "rule-gone": "the rule file no longer contains its rule",
         "revoked": "taken back by an operator, or by an event under revoke in the rule file",
+        "surface-ended": "ends the live surface, because its start was taken back",
         "replacement": "new texts for a notification that was pushed, by an event under replace in the rule file",
         "hold-out": "nothing: a hold-out leaves the user out, to measure the effect",
         "words-replaced": "no push: the waiting notification or the inbox item has the new texts",

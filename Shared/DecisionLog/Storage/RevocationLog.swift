@@ -74,7 +74,7 @@ package struct RevocationLog: Sendable {
             """
             \(Self.select(
                 """
-                revocation.app = \(explanation.app) AND (revocation.event_id = \(explanation.id)
+                revocation.app = \(explanation.app) AND NOT is_of_surface AND (revocation.event_id = \(explanation.id)
                     OR revocation.notification = ANY(\(explanation.traces.map(\.notification))) OR \(ofItem))
                 """)) ORDER BY requested_at DESC, revocation.id LIMIT \(Self.maximumRevocations)
             """

@@ -98,7 +98,7 @@ package enum RevocationSelection {
     package static func lastDecision(of notification: SQL) -> SQL {
         """
         CROSS JOIN LATERAL (
-            SELECT event, user_id, answer, reason, decided_at FROM rules.decision
+            SELECT event, rule, user_id, answer, reason, decided_at FROM rules.decision
             WHERE decision.notification = \(notification) ORDER BY step DESC LIMIT 1
         ) AS last
         """
@@ -106,7 +106,7 @@ package enum RevocationSelection {
 
     /// A condition on ``lastDecision(of:)``: a push of the last seven days that a phone shows.
     package static let isVisible: SQL = """
-        last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless')
+        last.answer IN ('push', 'push-quietly') AND last.reason NOT IN ('audience', 'broadcast', 'noiseless', 'surface-ended')
             AND last.decided_at > clock_timestamp() - \(reach)
         """
 

@@ -69,6 +69,7 @@ package enum MetricHelp {
         "heliograph_registry_campaign_devices_total": "Devices in published pushes of campaigns.",
         "heliograph_registry_campaign_pushes_total": "Published pushes of campaigns.",
         "heliograph_registry_campaign_without_total": "Users of an audience without a device.",
+        "heliograph_registry_late_activities_total": "States that were sent to late Live Activities.",
         "heliograph_registry_deactivations_total": "Requested invalidations.",
         "heliograph_registry_deleted_rows_total": "Old rows that were deleted.",
         "heliograph_registry_events_total": "Published device events.",

@@ -45,7 +45,7 @@ import TestSupport
         var reasons: Set<Substring> = []
         for first in stride(from: 0, to: Self.count, by: Self.world) {
             let seeds = (first..<min(first + Self.world, Self.count)).map { Self.seed + UInt64($0) }
-            let scenarios = seeds.map(RandomScenario.init(seed:))
+            let scenarios = seeds.map { RandomScenario(seed: $0) }
             let served = try await RulesDatabase.withPool { pool in
                 var service = ServedScenarios(scenarios, pool)
                 return try await service.run(until: Self.end)
@@ -67,6 +67,8 @@ import TestSupport
         let seldom: Set<RuleDecision.Cause> = [
             .audience, .broadcast, .criticalLimit, .heldTooLong, .heldTooOften, .nobody, .ruleGone, .segment,
             .unsendable,
+            // `RevokedSurfaceTests` reaches it.
+            .surfaceEnded,
             // `DryRunReplacementTests` reaches them.
             .replacement, .wordsReplaced, .alreadyRead, .overtaken, .nothingToReplace, .tooMany,
             // `VariantTests` reaches it.

@@ -23,19 +23,23 @@ struct RandomScenario {
     private(set) var people: [String: PersonalSettings] = [:]
     private(set) var occurrences: [Occurrence] = []
     private var random: SplitMix
+    private let hasSurfaces: Bool
 
-    init(seed: UInt64) {
+    /// - Parameter hasSurfaces: whether the file has entries under `live` and `replace`, and their events happen.
+    init(seed: UInt64, hasSurfaces: Bool = false) {
         var random = SplitMix(seed: seed)
         let app = "app-\(seed)"
         var parsed: (String, RuleSet)?
         // The reader refuses some combinations; another file is drawn then.
         for _ in 0..<200 where parsed == nil {
-            let text = Self.file(app, &random)
+            var text = Self.file(app, &random)
+            if hasSurfaces { text += "\n" + Self.surfaces(text, &random) }
             parsed = (try? RuleFile.parse(text, file: "\(app).yaml")).map { (text, $0) }
         }
         self.app = app
         text = parsed!.0
         rules = parsed!.1
+        self.hasSurfaces = hasSurfaces
         self.random = random
         for user in ["a", "b", "c"] where chance(3, of: 4) { people[user] = settings() }
         occurrences = events()
@@ -75,6 +79,13 @@ extension RandomScenario {
               team.joined: { examples: [{ member: { user: a, role: lead } }] }
               team.left: { examples: [{ user: a }] }
               team.listed: { examples: [{ users: [{ id: a, role: lead }] }] }
+              note.edited:
+                examples:
+                  - { user: a, users: [a, b], thread: t, item: i, name: Pat, due: "2026-03-29T09:00:00Z", day: "2026-04-01" }
+              order.started: &order { examples: [{ users: [a, b], item: i, name: Pat }] }
+              order.moved: *order
+              order.readied: *order
+              order.ended: *order
             presence:
               - { event: app.active, user: user, device: device, viewing: "{{thread}}", for: \(pick(["2m", "10m"], &random)) }
               - { event: app.inactive, user: user, device: device, gone: true }
@@ -99,6 +110,35 @@ extension RandomScenario {
           - { event: item.revoked, item: "item/{{item}}", inbox: keep }
           - { event: item.taken, item: "item/{{item}}", user: user, inbox: keep }
         """
+
+    /// An entry under `live` and, if a rule can have one, an entry under `replace`.
+    private static func surfaces(_ text: String, _ random: inout SplitMix) -> String {
+        let type = pick(["", "type: news", "type: offers"], &random)
+        let replaced = (0..<3).first { number in
+            text.contains("  rule-\(number):") && text.contains("item: \"item/{{item}}\"")
+        }
+        let replace =
+            replaced.map { "replace:\n  - { event: note.edited, item: \"item/{{item}}\", rule: rule-\($0) }" } ?? ""
+        return """
+            live:
+              order:
+                to: \(pick(["{ users: users }", "{ group: team }"], &random))
+                item: "{{item}}"
+                on: \(pick(["[apple, android]", "[apple]", "[android, web]"], &random))
+                \(type)
+                title: "Order of {{name}}"
+                attributes-type: Order
+                state: { name: "{{name}}" }
+                start: { event: order.started }
+                update:
+                  - { event: order.readied }
+                  - { event: order.moved, every: \(pick(["5s", "10m", "1h"], &random)) }
+                end: { event: order.ended }
+                ends-after: \(pick(["30m", "4h"], &random))
+                otherwise: { event: order.readied, title: Ready }
+            \(Int.random(in: 0..<2, using: &random) == 0 ? "" : replace)
+            """
+    }
 
     private static func rule(_ name: String, _ random: inout SplitMix) -> String {
         var lines = ["  \(name):", "    when: { event: note.sent }"]
@@ -225,6 +265,7 @@ extension RandomScenario {
         let user: JSONValue = .string(pick(["a", "b", "c"]))
         let thread: JSONValue = .string(pick(["t", "u"]))
         let item: JSONValue = .string(pick(["i", "j"]))
+        if hasSurfaces, chance(1, of: 3) { return surfaceEvent(user, thread, item, at) }
         switch Int.random(in: 0..<22, using: &random) {
         case 0, 1:
             return ("app.active", ["user": user, "device": .string(pick(["phone", "tablet"])), "thread": thread])
@@ -237,16 +278,27 @@ extension RandomScenario {
         case 9: return ("team.listed", ["users": .array([["id": user, "role": "lead"], ["id": "c", "role": nil]])])
         case 10: return ("item.revoked", ["item": item])
         case 11: return ("item.taken", ["item": item, "user": user])
-        default:
-            let due = (at + .seconds(60 * pick([-90, 20, 90, 600]))).date
-            return (
-                "note.sent",
-                [
-                    "user": user, "users": .array([user, pick(["a", "b"])]), "thread": thread, "item": item,
-                    "name": .string(pick(["Pat", "Sam", "Kim"])), "due": .string(RFC3339.string(from: due)),
-                    "day": .string(pick(["2026-03-28", "2026-03-29", "2026-04-01", "2026-12-31"])),
-                ]
-            )
+        default: return ("note.sent", note(user, thread, item, at))
         }
+    }
+
+    private mutating func note(_ user: JSONValue, _ thread: JSONValue, _ item: JSONValue, _ at: Timestamp) -> JSONValue
+    {
+        let due = (at + .seconds(60 * pick([-90, 20, 90, 600]))).date
+        return [
+            "user": user, "users": .array([user, pick(["a", "b"])]), "thread": thread, "item": item,
+            "name": .string(pick(["Pat", "Sam", "Kim"])), "due": .string(RFC3339.string(from: due)),
+            "day": .string(pick(["2026-03-28", "2026-03-29", "2026-04-01", "2026-12-31"])),
+        ]
+    }
+
+    private mutating func surfaceEvent(
+        _ user: JSONValue, _ thread: JSONValue, _ item: JSONValue, _ at: Timestamp
+    ) -> (String, JSONValue) {
+        if chance(1, of: 4) { return ("note.edited", note(user, thread, item, at)) }
+        return (
+            pick(["order.started", "order.moved", "order.readied", "order.ended"]),
+            ["users": .array([user, pick(["a", "b"])]), "item": item, "name": .string(pick(["Pat", "Sam"]))]
+        )
     }
 }

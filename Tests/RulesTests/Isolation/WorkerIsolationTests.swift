@@ -113,8 +113,8 @@ import TestSupport
 
         var notificationRevoker: NotificationRevoker {
             NotificationRevoker(
-                service: "rules", store: RevocationStore(pool: pool, logger: .silent), bus: bus, now: { clock.now },
-                logger: .silent)
+                service: "rules", store: RevocationStore(pool: pool, logger: .silent), currentRules: currentRules,
+                bus: bus, now: { clock.now }, logger: .silent)
         }
 
         var digestWorker: DigestWorker {

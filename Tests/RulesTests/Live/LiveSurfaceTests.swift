@@ -155,6 +155,54 @@ import Testing
         #expect(timeouts.first?.contains("21:30:00") == true, "\(timeouts)")
     }
 
+    @Test func `of ten updates a second for an hour, each step of the clock sends the newest`() throws {
+        let set = try RuleFile.parse(Self.file(), file: "food.yaml")
+        var dryRun = DryRun(RuleSets([set]))
+        let start = Timestamp(milliseconds: 1_772_820_000_000)
+        func happen(_ type: String, _ number: Int, minutes: Int) {
+            let at = start + .milliseconds(100 * number)
+            let order: JSONValue = ["id": 7, "code": "A7", "minutes": .int(Int64(minutes))]
+            var event = event(type, app: "food", id: "e\(number)", ["order": order, "customer": 21])
+            event.time = at.date
+            dryRun.process(event, at: at)
+        }
+        let count = 36_000
+        happen("order.accepted", 0, minutes: count)
+        for number in 1...count { happen("courier.moved", number, minutes: count - number) }
+        dryRun.advance(to: start + .seconds(3_700))
+        let sent = dryRun.predictions.filter { $0.rule == "delivery-update-2" && $0.decision.answer == .push }
+        #expect(sent.count == 361)
+        for (one, next) in zip(sent, sent.dropFirst()) { #expect(next.at - one.at >= .seconds(10)) }
+        let states = sent.compactMap {
+            $0.notification?.content.apns?.payload?[path: "aps.content-state.minutes"]?.int
+        }
+        #expect(states == states.sorted(by: >) && states.last == 0)
+        // The newest state of each step: the last event before it.
+        #expect(states.first == 35_901)
+        let rest = dryRun.predictions.filter { $0.rule == "delivery-update-2" && $0.decision.reason == .replaced }
+        #expect(rest.count == count - sent.count)
+        #expect(dryRun.waiting.filter { $0.rendered.rule == "delivery-update-2" }.isEmpty)
+    }
+
+    @Test func `the end by time is newer than every paced update before it`() throws {
+        let draft = try #require(try Self.draft("order.accepted", rule: "delivery-timeout", at: 1000))
+        #expect(draft.content.apns?.payload?[path: "aps.timestamp"]?.int == 1000 + 7200)
+        let message = try #require(try Self.draft("order.accepted", rule: "delivery-timeout-message", at: 1000))
+        #expect(message.content.data?["live_time"] == "1970-01-01T02:16:40.000Z")
+        #expect(draft.terms.plan?.due == .moment(Timestamp(milliseconds: 8_200_000)))
+    }
+
+    @Test func `a start has the item of its surface, so that an end before it cancels it`() throws {
+        let draft = try #require(try Self.draft("order.accepted", rule: "delivery-start"))
+        #expect(draft.terms.item == "live/delivery/7" && draft.terms.startsSurface)
+        let update = try #require(try Self.draft("order.ready", rule: "delivery-update"))
+        #expect(!update.terms.startsSurface)
+        let late = try Self.decisions([
+            Self.line(0, "order.delivered", "19:30:00"), Self.line(1, "order.accepted", "19:00:00"),
+        ])
+        #expect(late.contains { $0.contains("delivery-start drop done") }, "\(late)")
+    }
+
     // MARK: Mistakes
 
     struct Mistake: Sendable {

@@ -13,7 +13,7 @@ import Testing
     static let folder = URL(filePath: Shipped.directory).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "deploy/examples/food-delivery")
 
-    private static func run(_ arguments: String...) throws -> Answer {
+    static func run(_ arguments: String...) throws -> Answer {
         let command = try #require(try RuleTool.parseAsRoot(arguments) as? any RuleToolCommand)
         return command.answerOrComplaint { FileManager.default.contents(atPath: $0) }
     }

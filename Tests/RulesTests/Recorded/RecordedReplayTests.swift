@@ -47,10 +47,10 @@ import TestSupport
         #expect(Set(tally.kinds.keys) == ["event", "page", "held", "digest"], "\(tally.kinds)")
         let seldom: Set<RuleDecision.Cause> = [
             .audience, .broadcast, .segment, .nobody, .unsendable, .heldTooOften, .heldTooLong,
-            // `ReplacementStoreTests` records them.
-            .replacement, .wordsReplaced, .alreadyRead, .overtaken, .nothingToReplace, .tooMany,
             // `VariantTests` reaches it.
             .holdOut,
+            // `RevokedSurfaceTests` reaches it.
+            .surfaceEnded,
         ]
         // Few scenarios do not reach all of them.
         for cause in RuleDecision.Cause.allCases where !seldom.contains(cause) && Self.count >= 10_000 {

@@ -17,7 +17,7 @@ struct RecordedScenario {
     private var gathered: [BucketKey: DueBucket] = [:]
 
     init(seed: UInt64) {
-        scenario = RandomScenario(seed: seed)
+        scenario = RandomScenario(seed: seed, hasSurfaces: !seed.isMultiple(of: 3))
         ruleSets = RuleSets([scenario.rules])
         random = SplitMix(seed: seed ^ 0xDEC1)
         for one in scenario.occurrences { decide(one.event, at: one.at) }
@@ -41,8 +41,9 @@ struct RecordedScenario {
         else { return }
         var recorder = DecisionRecorder([app], now: now)
         var one = EventCase(event, ruleSet: set, arrivedAt: arrived, drafts: drafts, signals: signals)
-        let isPage = drafts.count == 1 && chance(1, of: 8)
-        if !isPage, drafts.count > 1, chance(1, of: 8) {
+        let replaces = drafts.contains { $0.replacement != nil }
+        let isPage = drafts.count == 1 && !replaces && chance(1, of: 8)
+        if !isPage, !replaces, drafts.count > 1, chance(1, of: 8) {
             recorder.noteLargeAudience(of: drafts[0].rendered.rule, one)
             one.drafts.removeFirst()
         }
@@ -62,7 +63,22 @@ struct RecordedScenario {
             keep(empty, &outer, isPage: false, now)
             if chance(1, of: 2) { one.drafts[0].recipients.removeAll { $0.user.rawValue == "b" } }
         }
+        one.drafts = one.drafts.flatMap { draft in replacing(draft, now) }
         keep(one, &recorder, isPage: isPage, now)
+    }
+
+    /// Gives a draft of `replace` random originals.
+    private mutating func replacing(_ draft: NotificationDraft, _ now: Timestamp) -> [NotificationDraft] {
+        guard draft.replacement != nil else { return [draft] }
+        let originals = ["a", "b", "c"].filter { _ in chance(1, of: 2) }.map { id in
+            ReplacedNotification(
+                user: user(id), notification: DerivedID.uuid5(DerivedID.namespace, ["original", id]),
+                state: pick([.waiting, .pushed, .pushed, .kept, .gone]), isAnswered: chance(3, of: 4),
+                isInInbox: chance(3, of: 4), isRead: chance(1, of: 5), isRevoked: chance(1, of: 12),
+                isOvertaken: chance(1, of: 12), expiresAt: chance(1, of: 4) ? now + .seconds(pick([-60, 3_600])) : nil,
+                decidedAt: now - .seconds(pick([60, 700_000])))
+        }
+        return draft.replacing(originals, isTooLarge: chance(1, of: 30))
     }
 
     private mutating func keep(
@@ -174,7 +190,7 @@ struct RecordedScenario {
     private mutating func items(of event: EventCase, _ now: Timestamp) -> ItemState {
         var state = ItemState()
         func at() -> Timestamp { event.record.occurredAt + .seconds(pick([-60, 0, 60])) }
-        for name in ["item/i", "item/j"] {
+        for name in ["item/i", "item/j"] + (event.items.map(\.item).filter { $0.hasPrefix("live/") }) {
             let key = ItemKey(app: app, item: name)
             if chance(1, of: 10) { state.done[key] = at() }
             if chance(1, of: 10) { state.doneByUser[.init(item: key, user: user(pick(["a", "b"])))] = at() }

@@ -20,7 +20,7 @@ import TestSupport
     private func revoker(_ http: RulesHTTP, on other: InMemoryBus? = nil, step: Int = 5000) -> NotificationRevoker {
         NotificationRevoker(
             service: "rules", store: RevocationStore(pool: http.pool, step: step, logger: .silent),
-            bus: other ?? bus, now: { http.clock.now }, logger: .silent)
+            currentRules: CurrentRules(RuleSets([])), bus: other ?? bus, now: { http.clock.now }, logger: .silent)
     }
 
     /// Decides about events to users. The database's clock compares ages, so decisions are dated by it.

@@ -32,8 +32,8 @@ import TestSupport
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let fixture = try GatheringFixture(pool, rules)
             let revoker = NotificationRevoker(
-                service: "rules", store: RevocationStore(pool: pool, logger: .silent), bus: fixture.bus,
-                now: { fixture.clock.now }, logger: .silent)
+                service: "rules", store: RevocationStore(pool: pool, logger: .silent),
+                currentRules: fixture.currentRules, bus: fixture.bus, now: { fixture.clock.now }, logger: .silent)
             try await body(fixture, revoker)
         }
     }
@@ -179,8 +179,8 @@ import TestSupport
         _ = try await RevocationLog(fixture.pool).record(request, by: .commandLine)
         try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
         try await NotificationRevoker(
-            service: "rules", store: RevocationStore(pool: fixture.pool, logger: .silent), bus: fixture.bus,
-            now: { fixture.clock.now }, logger: .silent
+            service: "rules", store: RevocationStore(pool: fixture.pool, logger: .silent),
+            currentRules: CurrentRules(RuleSets([])), bus: fixture.bus, now: { fixture.clock.now }, logger: .silent
         ).revokeDue()
     }
 

@@ -28,8 +28,8 @@ import TestSupport
             app: RulesHTTP.app, target: .event(event), user: user.flatMap(UserID.init(rawValue:)))
         _ = try await RevocationLog(http.pool).record(request, by: .commandLine)
         try await NotificationRevoker(
-            service: "rules", store: RevocationStore(pool: http.pool, logger: .silent), bus: bus,
-            now: { http.clock.now }, logger: .silent
+            service: "rules", store: RevocationStore(pool: http.pool, logger: .silent),
+            currentRules: CurrentRules(RuleSets([])), bus: bus, now: { http.clock.now }, logger: .silent
         ).revokeDue()
     }
 

@@ -127,6 +127,9 @@ struct RegistryModel {
 
     private func accepts(_ old: Row, _ new: Row) -> Bool {
         let isOwners = old.user == new.user
+        if old.state == .active, old.kind == .liveActivity, !isOwners, old.installation != new.installation {
+            return false
+        }
         guard new.registeredAt > old.registeredAt || new.registeredAt == old.registeredAt && isOwners else {
             return false
         }

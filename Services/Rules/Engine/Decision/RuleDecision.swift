@@ -85,6 +85,8 @@ package struct RuleDecision: Hashable, Sendable {
         case revoked
         /// A hold-out of the rule file leaves the user out, to measure the effect of the notification.
         case holdOut = "hold-out"
+        /// It ends a live surface whose start is revoked.
+        case surfaceEnded = "surface-ended"
         /// An event under `replace` sends new texts for a notification that was pushed.
         case replacement
         /// An event under `replace` has changed the texts of a waiting notification or an inbox item.

@@ -84,6 +84,8 @@ enum Visibility: Sendable {
 extension Rule {
     /// The part of a rule of an entry under `live`.
     enum Surface: Hashable, Sendable {
+        /// It shows the surface. Users notice it.
+        case started
         /// It shows a new state. Of the platforms without Live Activities, users notice it.
         case shown
         /// It removes the surface, whatever the user's settings.
@@ -96,7 +98,7 @@ extension Rule {
         case .alert: .alert
         case .voip, .pushToTalk: .momentary
         case .liveActivity: say.activity?.event == .start ? .momentary : .none
-        case .silent: surface == .shown ? .momentary : .none
+        case .silent: surface == .started || surface == .shown ? .momentary : .none
         case .badgeOnly, .location, .complication, .fileProvider, .mdm, .widgets, .controls: .none
         }
     }

@@ -16,7 +16,7 @@ struct LiveEntry {
     }
 
     /// The name of the item for decisions: no other rule waits for it.
-    var itemName: String { "live/\(name)/\(item)" }
+    var itemName: String { LiveItem.name(of: item, in: name) }
 
     /// The events of one step of the thing.
     struct Moment {
@@ -114,7 +114,7 @@ extension LiveEntry {
     private func rule(_ moment: Moment, say: Node, how: Node, after signs: [Moment]?) -> Node {
         var policy: [(String, Node?)] = [("type", table["type"]?.node)]
         // The end itself cancels the item, so it has none.
-        if moment.step == .update || signs != nil { policy.append(("item", .word(itemName))) }
+        if moment.step != .end || signs != nil { policy.append(("item", .word(itemName))) }
         return .keys([
             ("when", when((signs ?? [moment]).map(\.table))), ("to", (moment.table["to"] ?? table["to"])?.node),
             ("say", say),

@@ -111,6 +111,7 @@ extension RuleFileReader {
         for (node, suffix) in nodes(entry, end, after: signs) {
             guard var rule = rule(entry, node, "timeout\(suffix)", at: field, defaults, .end) else { continue }
             rule.policy.schedule = Schedule(offset: delay, time: Schedule.usualTime)
+            rule.surfaceDelay = delay
             live.rules.append(rule)
         }
     }
@@ -164,7 +165,8 @@ extension RuleFileReader {
         places["rules.\(name)"] = place.path
         let surface: Rule.Surface? =
             switch step {
-            case .start, .update: .shown
+            case .start: .started
+            case .update: .shown
             case .end: .removed
             case nil: nil
             }

@@ -50,6 +50,8 @@ package struct NotificationDraft: Hashable, Sendable {
     package struct Terms: Hashable, Sendable {
         /// The item that the notification is about.
         package var item: String?
+        /// Whether it starts the live surface of the item.
+        package var startsSurface = false
         package var plan: Schedule.Plan?
         package var entry: Digest.Entry?
         /// The key that suppresses repeats (``Rule/Policy/Dedupe``).

@@ -22,6 +22,8 @@ package struct Rule: Hashable, Sendable {
     /// Set for a rule of an entry under `live`.
     var surface: Surface?
     package var variant: Variant?
+    /// For the end of a surface by time: the time from the event to the end. Its state is as new as that.
+    var surfaceDelay: Duration = .zero
 
     package struct Condition: Hashable, Sendable {
         /// CloudEvents types, at least one.

@@ -52,7 +52,8 @@ package struct RuleSet: Sendable {
         positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var rulesByEvent: [String: [Rule]] = [:]
         for rule in rules {
-            for event in rule.when.events { rulesByEvent[event, default: []].append(rule) }
+            // A rule may name an event twice, as two updates of a live surface by one event do.
+            for event in Set(rule.when.events) { rulesByEvent[event, default: []].append(rule) }
         }
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
@@ -168,13 +169,14 @@ extension Rule {
         let scope = isPersonal ? named.first.map { scope.naming($0.element) } ?? scope : scope
         draft.rendered.scope = try tokenScope(scope)
         draft.rendered.devices = try deviceSelection(scope)
-        let renderedText = try renderedText(scope, defaults: defaults.language)
+        let textScope = scope.delayed(by: surfaceDelay)
+        let renderedText = try renderedText(textScope, defaults: defaults.language)
         draft.rendered.content = renderedText.content
         draft.rendered.preview = renderedText.preview
         draft.rendered.mutes = try mutes(scope)
         draft.terms = try terms(scope)
         draft.rendered.expiresAt = expiration(of: event, isPlanned: draft.terms.plan != nil, arrivedAt: arrival)
-        draft.localizer = RecipientLocalizer(self, scope, elements, defaults: defaults)
+        draft.localizer = RecipientLocalizer(self, textScope, elements, defaults: defaults)
         try draft.localizer?.check()
         if let entry = draft.terms.entry { try checkSummary(entry, defaults) }
         return draft
@@ -192,6 +194,7 @@ extension Rule {
         var terms = NotificationDraft.Terms()
         if let item = policy.item { terms.item = try self.name(item, scope, "policy.item") }
         if terms.item?.isEmpty == true { terms.item = nil }
+        terms.startsSurface = surface == .started
         terms.plan = try policy.schedule?.plan(scope)
         terms.entry = try policy.digest?.entry(rule: name, scope)
         if let dedupe = policy.dedupe {

@@ -31,6 +31,19 @@ package struct Scope: Hashable, Sendable {
         if let time = event.time { moment = Timestamp(time) }
     }
 
+    /// The scope of the same event, as if it happened later.
+    func delayed(by delay: Duration) -> Scope {
+        guard delay != .zero else { return self }
+        var members = root.object ?? [:]
+        if var attributes = members[Scope.attributes]?.object, attributes["time"]?.string != nil {
+            attributes["time"] = .string(RFC3339.string(from: (moment + delay).date))
+            members[Scope.attributes] = .object(attributes)
+        }
+        var scope = Scope(root: .object(members), localization: localization)
+        scope.moment = moment + delay
+        return scope
+    }
+
     package subscript(path: String) -> JSONValue? { root[path: path] }
 
     /// Returns the value at a path; throws if it is missing.

@@ -27,10 +27,12 @@ struct InstallationRoutes: Sendable {
                 let installation = try installation(of: caller, context)
                 let body = try await read(request)
                 let user = AppUser(app: caller.app, user: caller.user)
-                let replaced = try await store.replace(
-                    installation, of: caller.user, with: body.claims(of: user, on: installation.id))
+                let claims = body.claims(of: user, on: installation.id)
+                let replaced = try await store.replace(installation, of: caller.user, with: claims)
                 changes.spend(replaced.changes, of: caller)
-                return .json(replaced.isNew ? .created : .ok, .installation(installation.id, replaced.records))
+                let refused = claims.refusedActivities(stored: replaced.records)
+                return .json(
+                    replaced.isNew ? .created : .ok, .installation(installation.id, replaced.records, refused: refused))
             }
         }
         group.get { request, context in
@@ -79,16 +81,21 @@ struct InstallationRoutes: Sendable {
 }
 
 extension JSONValue {
-    fileprivate static func installation(_ id: InstallationID, _ records: [RegistrationRecord]) -> JSONValue {
+    /// - Parameter refused: registrations of the request that were not stored. The member is absent without any.
+    fileprivate static func installation(
+        _ id: InstallationID, _ records: [RegistrationRecord], refused: [JSONValue] = []
+    ) -> JSONValue {
         // The latest registration has the current device data.
         let latest = records.max { $0.registration.registeredAt < $1.registration.registeredAt }
-        return [
+        var members: [String: JSONValue] = [
             "id": .string(id.rawValue),
             "locale": .optional(latest?.locale),
             "time_zone": .optional(latest?.timeZone),
             "app_version": .optional(latest?.appVersion),
             "registrations": .array(records.map(\.own)),
         ]
+        if !refused.isEmpty { members["refused"] = .array(refused) }
+        return .object(members)
     }
 
     /// - Parameter records: grouped by installation, with those without one last.
@@ -110,6 +117,19 @@ extension JSONValue {
             "installations": .array(named.map { installation($0.id, $0.records) }),
             "registrations": .array(nameless.map(\.own)),
         ]
+    }
+}
+
+extension [RegistrationRequest] {
+    /// The requests for Live Activities that were not stored, with the reason: their tokens belong to other users.
+    fileprivate func refusedActivities(stored: [RegistrationRecord]) -> [JSONValue] {
+        let devices = Set(stored.map(\.registration.device))
+        return filter { $0.kind == .liveActivity && !devices.contains($0.device) }.map { claim in
+            [
+                "kind": .string(claim.kind.rawValue), "scope": .optional(claim.scope),
+                "reason": "the Live Activity belongs to another user on another installation; end it on this device",
+            ]
+        }
     }
 }
 

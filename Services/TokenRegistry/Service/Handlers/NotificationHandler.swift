@@ -5,10 +5,12 @@ import RegistryStore
 import ServiceConnections
 import ServiceKit
 
-/// Resolves notifications to users into pushes to devices. Opens a campaign for a notification to an audience.
+/// Resolves notifications to users into pushes to devices. Opens a campaign for a notification to an audience. Stores the
+/// newest state of Live Activities for phones that have not reported their token.
 struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
     private let campaigns: CampaignStore
+    private let liveStates: LiveStateStore
     private let apps: ActiveApps
     private let bulkThrottle: BulkThrottle
     private let fids: @Sendable () -> FIDPreference
@@ -23,6 +25,7 @@ struct NotificationHandler: StageHandler {
     ) {
         self.store = store
         self.campaigns = campaigns
+        liveStates = LiveStateStore(store.database)
         self.apps = apps
         self.bulkThrottle = bulkThrottle
         self.fids = fids
@@ -45,11 +48,12 @@ struct NotificationHandler: StageHandler {
 
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
         let recipients = BatchRecipients(of: batch.map(\.message))
-        let devices = try await MessageSpan.share(
+        var devices = try await MessageSpan.share(
             [MessageSpan](of: batch), "look up devices", isRequest: true, ["db.system.name": "postgresql"]
         ) {
             try await Outage.ofDatabase { try await store.devices(of: recipients.users) }
         }
+        try await keepLiveStates(batch.map(\.message), recipients, &devices)
         let (now, fids) = (now(), fids())
         var verdicts: [Verdict] = []
         for (delivery, places) in zip(batch, recipients.places) {
@@ -63,6 +67,24 @@ struct NotificationHandler: StageHandler {
             }
         }
         return verdicts
+    }
+
+    /// Stores the states that phones may ask for later, and then reads the registrations of their users again: a token that
+    /// was reported meanwhile is found here or by ``LateActivityWorker``.
+    private func keepLiveStates(
+        _ notifications: [PushProtocol.Notification], _ recipients: BatchRecipients, _ devices: inout [[Registration]]
+    ) async throws {
+        let states = zip(notifications, recipients.places).flatMap { notification, places in
+            LiveState.all(in: notification, devices: places.map { devices[$0] })
+        }
+        guard !states.isEmpty else { return }
+        let awaited = Set(states.filter(\.isAwaited).map(\.user))
+        let places = recipients.users.indices.filter { awaited.contains(recipients.users[$0]) }
+        let fresh = try await Outage.ofDatabase {
+            try await liveStates.keep(states)
+            return try await store.devices(of: places.map { recipients.users[$0] })
+        }
+        for (place, registrations) in zip(places, fresh) { devices[place] = registrations }
     }
 
     private func open(_ notification: PushProtocol.Notification, to audience: Audience) async throws -> Verdict {

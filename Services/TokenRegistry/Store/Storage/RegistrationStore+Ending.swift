@@ -137,6 +137,7 @@ extension RegistrationStore {
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
             try await transaction.execute(MembershipStore.erasure(of: user, at: erasedAt))
             try await transaction.execute(HistoryStore.erasure(of: user))
+            try await transaction.execute(LiveStateStore.erasure(of: user))
             try await transaction.execute(CampaignStore.erasure(of: user))
             try await transaction.execute(CampaignStore.sampleErasure(of: user))
             try await transaction.execute(

@@ -113,7 +113,8 @@ extension RegistrationStore {
 
     /// Upserts registrations. A stored registration rejects older requests; an ended one rejects requests from before
     /// its end. A user's own sign-out does not reject another user's request. A request for a corrected environment
-    /// applies to the registration it was moved to.
+    /// applies to the registration it was moved to. A Live Activity belongs to the user for whom it was started: another
+    /// user's request for its token on another installation is ignored while the registration is active.
     ///
     /// - Parameter requests: an item of `FROM` with the rows `c`: those of a batch, or of ``ImportStore``.
     static func upsert(from requests: SQL) -> SQL {
@@ -146,6 +147,8 @@ extension RegistrationStore {
                 OR excluded.registered_at = r.registered_at AND excluded.user_id = r.user_id)
             AND (r.state = 'active' OR excluded.registered_at > coalesce(r.ended_at, r.state_changed_at)
                 OR excluded.user_id <> r.user_id AND r.state NOT IN ('invalidated', 'replaced'))
+            AND (r.state <> 'active' OR r.kind IS DISTINCT FROM 'live-activity' OR excluded.user_id = r.user_id
+                OR r.installation IS NOT DISTINCT FROM excluded.installation)
         """
     }
 
