@@ -1,6 +1,7 @@
 import HTTPAuth
 import Messaging
 import Postgres
+import Providers
 import PushProtocol
 import RegistryStore
 import ServiceConnections
@@ -21,7 +22,7 @@ import ServiceKit
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps(using: .bearer)
         let verifier = try await context.bearerVerifier(catalog, caFile: .registryCAFile)
-        let database = try context.database(schema: "registry", migration: 11)
+        let database = try context.database(schema: "registry", migration: 12)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
@@ -69,6 +70,9 @@ import ServiceKit
             changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
             apps: apps, publishCursors: CampaignRoutes.publisher(on: bus.bus, from: context.name),
+            webPush: WebPushTerms(
+                policy: .init(privateNetworks: try context.settings.boolean(.webPushPrivateNetworks)),
+                isServed: { apps.hasWebPush($0) }),
             isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
             api.router, host: .registryHost, port: .registryPort,
@@ -158,7 +162,7 @@ extension [ConfigurationKey] {
         .amqp + .postgres + .apps + [
             .registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey, .registryUserRequests,
             .registryKeyRequests, .registryUserChanges, .registryConnections, .bearerLifetime, .registryEndedDays,
-            .registryRecordDays, .registryCAFile, .registryTokenKeysFile,
+            .registryRecordDays, .registryCAFile, .registryTokenKeysFile, .webPushPrivateNetworks,
         ]
 }
 
