@@ -121,6 +121,7 @@ let package = Package(
         .executable(name: "rules", targets: ["Rules"]),
         .executable(name: "apns-sender", targets: ["APNsSender"]),
         .executable(name: "fcm-sender", targets: ["FCMSender"]),
+        .executable(name: "webpush-sender", targets: ["WebPushSender"]),
         .executable(name: "feedback", targets: ["Feedback"]),
         .executable(name: "events-api", targets: ["EventsAPI"]),
         .executable(name: "webhook-sender", targets: ["WebhookSender"]),
@@ -208,14 +209,14 @@ let package = Package(
         store(
             "RegistryStore", of: "TokenRegistry",
             [
-                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol", logging,
-                metrics,
+                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "Providers", "PushProtocol",
+                logging, metrics,
             ]),
         service(
             "TokenRegistry", folder: "Service",
             [
                 "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
-                "Postgres", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
+                "Postgres", "Providers", "PushProtocol", hummingbird, httpTypes, logging, metrics, lifecycle, nioCore,
             ], embedded: ["API/openapi.yaml"]),
         library(
             "RuleLanguage", path: "Rules/Language", ["Primitives", "PushProtocol", "StrictYAML", yams],
@@ -223,7 +224,7 @@ let package = Package(
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library(
             "RuleDryRun", path: "Rules/DryRun",
-            ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "ServiceKit", "PushProtocol", argumentParser],
+            ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol", argumentParser],
             embedded: ["rule-file.schema.json"]),
         service(
             "Rules",
@@ -251,6 +252,12 @@ let package = Package(
                 "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
                 "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, nioCore,
+            ], data: ["README.md"]),
+        service(
+            "WebPushSender",
+            [
+                "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Primitives",
+                "PushProtocol", "HTTP2", logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"]),
         store("FeedbackStore", of: "Feedback", ["ServiceConnections", "Postgres", "PushProtocol"]),
         service(
@@ -365,7 +372,7 @@ let package = Package(
             "TokenRegistry",
             [
                 "TokenRegistry", "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption",
-                "Contracts", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", hummingbird,
+                "Contracts", "Messaging", "AMQP", "Postgres", "Providers", "PushProtocol", "TestSupport", hummingbird,
                 hummingbirdTesting,
                 httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, nioCore,
@@ -389,6 +396,12 @@ let package = Package(
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, lifecycle,
                 nioPosix,
+            ]),
+        tests(
+            "WebPushSender",
+            [
+                "WebPushSender", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Primitives",
+                "Messaging", "HTTP2", "HTTP2Server", "PushProtocol", "TestSupport", crypto, logging, nioPosix,
             ]),
         tests(
             "FCMSender",

@@ -27,15 +27,17 @@ enum ImportRules {
         "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "RegistryStore": [
-            "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "Providers", "PushProtocol",
         ],
         "TokenRegistry": [
             "RegistryStore", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
-            "Postgres", "PushProtocol",
+            "Postgres", "Providers", "PushProtocol",
         ],
         "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
         "RuleEngine": ["RuleLanguage", "PushProtocol"],
-        "RuleDryRun": ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "ServiceKit", "PushProtocol"],
+        "RuleDryRun": [
+            "RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol",
+        ],
         "Rules": [
             "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",
             "Messaging", "AMQP", "Postgres", "Primitives", "PushProtocol",
@@ -46,6 +48,10 @@ enum ImportRules {
         "FCMSender": [
             "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",
             "HTTP2", "HTTPSFetch",
+        ],
+        "WebPushSender": [
+            "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Primitives",
+            "PushProtocol", "HTTP2",
         ],
         "FeedbackStore": ["ServiceConnections", "Postgres", "PushProtocol"],
         "Feedback": [
@@ -68,8 +74,8 @@ enum ImportRules {
     ]
 
     static let services: Set<String> = [
-        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Console",
-        "Pushctl", "ProviderSimulator",
+        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "WebPushSender", "Feedback", "EventsAPI", "WebhookSender",
+        "Console", "Pushctl", "ProviderSimulator",
     ]
 
     /// The folders of a service's modules, if it has several.
@@ -102,20 +108,20 @@ enum ImportRules {
         "Logging": [
             "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "TraceExport", "Messaging", "PushSending",
             "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore", "TokenRegistry", "Rules", "APNsSender",
-            "FCMSender", "Feedback", "EventsAPI", "WebhookSender", "Console", "Pushctl",
+            "FCMSender", "WebPushSender", "Feedback", "EventsAPI", "WebhookSender", "Console", "Pushctl",
             "ProviderSimulator",
         ],
         "Metrics": [
             "TraceExport", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "RegistryStore",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "WebPushSender", "Feedback", "EventsAPI",
             "WebhookSender",
         ],
         "CoreMetrics": ["ServiceKit"],
         "Tracing": ["TraceExport", "Messaging"],
         "ServiceLifecycle": [
             "AMQP", "Postgres", "TraceExport", "Messaging", "PushSending", "SenderService", "ServiceConnections",
-            "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "EventsAPI",
-            "ProviderSimulator",
+            "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "WebPushSender", "Feedback",
+            "EventsAPI", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Hummingbird": [
@@ -135,7 +141,8 @@ enum ImportRules {
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending", "ProviderSimulator"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [
-            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules",
+            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "WebPushSender", "TokenRegistry",
+            "Rules",
             "Console", "ProviderSimulator",
         ],
         "NIOHTTPTypes": ["HTTPAuth"],

@@ -26,7 +26,7 @@ from waiting import eventually  # noqa: E402
 request = functools.partial(http_requests.request, timeout=20)
 
 SERVICES = [
-    "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender", "provider-simulator",
+    "rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback", "events-api", "webhook-sender", "provider-simulator",
 ]
 JOBS = ["app-folder", "credentials", "topology", "migrate", "logins", "demo"]
 # Ports that docker-compose.yml publishes.

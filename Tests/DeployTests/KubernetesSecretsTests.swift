@@ -58,7 +58,8 @@ import TestSupport
         let used = [
             "rules": ["bearer-keys"], "token-registry": ["bearer-keys"],
             "events-api": ["bearer-keys", "publisher-keys"], "apns-sender": ["apns-credentials"],
-            "fcm-sender": ["fcm-credentials"], "webhook-sender": ["webhook-secrets"],
+            "fcm-sender": ["fcm-credentials"], "webpush-sender": ["webpush-credentials"],
+            "webhook-sender": ["webhook-secrets"],
             "provider-simulator": ["apns-credentials", "fcm-credentials"],
         ]
         for workload in try Workload.all() {
@@ -74,8 +75,8 @@ import TestSupport
     @Test func `each service has its own broker user`() throws {
         let generated = try generated()
         for service in [
-            "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
-            "topology",
+            "rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback", "events-api",
+            "webhook-sender", "topology",
         ] {
             #expect(generated[service]?["amqp-url"] == "secrets/amqp-url-\(service)")
         }

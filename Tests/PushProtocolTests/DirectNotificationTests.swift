@@ -40,7 +40,8 @@ import Testing
                         interruptionLevel: .timeSensitive, collapseKey: "dinner-7",
                         apns: APNsOverride(
                             headers: ["apns-priority": "10"], payload: ["aps": ["relevance-score": 1]]),
-                        fcm: FCMOverride(message: ["android": ["priority": "HIGH"]], validateOnly: false)),
+                        fcm: FCMOverride(message: ["android": ["priority": "HIGH"]], validateOnly: false),
+                        web: WebPushOverride(urgency: .low, message: ["mutable": true])),
                     type: "invitations", lane: .bulk, at: Date(timeIntervalSince1970: 1_767_225_600),
                     ttl: .seconds(3600), isPushOnly: true))
         #expect(direct.json == golden)

@@ -105,6 +105,11 @@ extension Content {
                 FCMOverride(
                     message: .maybe(&$0) { .object(["data": .random(&$0)]) },
                     validateOnly: .maybe(&$0) { Bool.random(using: &$0) })
+            },
+            web: .maybe(&random) {
+                WebPushOverride(
+                    urgency: .maybe(&$0) { WebPushOverride.Urgency.allCases.randomElement(using: &$0)! },
+                    message: .maybe(&$0) { .object(["notification": .random(&$0)]) })
             })
     }
 }

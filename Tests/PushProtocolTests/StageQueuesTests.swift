@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct StageQueuesTests {
     private let queues = WorkQueue.all(apps: ["family-portal", "each-app", "events"].compactMap(AppID.init(rawValue:)))
-    private let stages: [BusRole] = [.rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback]
+    private let stages: [BusRole] = [.rules, .tokenRegistry, .apnsSender, .fcmSender, .webPushSender, .feedback]
 
     @Test func `the pattern of a stage matches its work queues, and nothing else of the topology`() throws {
         let all = Topology(apps: ["family-portal"].compactMap(AppID.init(rawValue:))).queues.map(\.name)

@@ -94,7 +94,7 @@ import Testing
 
     @Test func `only senders read revocations and publish markers`() throws {
         for role in BusRole.allCases where role != .topology {
-            let isSender = role == .apnsSender || role == .fcmSender
+            let isSender = [.apnsSender, .fcmSender, .webPushSender].contains(role)
             let (read, write) = (try Regex(role.permissions.read), try Regex(role.permissions.write))
             for stream in StreamName.allCases {
                 #expect((stream.rawValue.wholeMatch(of: read) != nil) == isSender, "\(role)")
@@ -183,7 +183,7 @@ import Testing
             #expect(try publishes(.tokenRegistry, key) == (key == "shop.heliograph.segment.page"), "\(key)")
             #expect(try publishes(.rules, key) == (key.hasPrefix("shop.") && key != "shop."), "\(key)")
         }
-        for role in [BusRole.apnsSender, .fcmSender, .feedback, .webhookSender] {
+        for role in [BusRole.apnsSender, .fcmSender, .webPushSender, .feedback, .webhookSender] {
             #expect(!role.topicPermissions.contains { $0.exchange == .events }, "\(role)")
         }
     }
@@ -194,6 +194,7 @@ import Testing
             .tokenRegistry: { $0.name.hasPrefix("token-registry.") },
             .apnsSender: { $0.name.hasPrefix("apns-sender.") },
             .fcmSender: { $0.name.hasPrefix("fcm-sender.") },
+            .webPushSender: { $0.name.hasPrefix("webpush-sender.") },
             .feedback: { [.feedbackOutcomes, .feedbackErasures].contains($0) },
             .deadLetters: { _ in false },
             .upstream: { _ in false },

@@ -31,12 +31,13 @@ import TestSupport
             "demo.happened", "other.happened", "demo.heliograph.segment.page", "interactive.demo", "bulk.other",
             "event.reported.demo",
             "event.receipt.demo", "report.dead.other", "webhook-sender", "revoked.demo", "command.suspect.demo",
-            "apns.bulk.demo", "fcm.interactive.other", "apns.accepted", "apns.accepted.elsewhere", "fcm.unregistered",
+            "apns.bulk.demo", "fcm.interactive.other", "webpush.bulk.demo", "apns.accepted", "apns.accepted.elsewhere",
+            "fcm.unregistered", "webpush.unregistered",
             "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
             "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
             "command.register.demo", "event.erased", "event.signed-out", "event.user-erased",
             "campaign.cursor", "senders.revocations", "rules", "token-registry", "apns-sender", "fcm-sender",
-            "feedback",
+            "webpush-sender", "feedback",
             "x",
         ])
 
@@ -44,6 +45,7 @@ import TestSupport
     private static let table: [String: Rights] = {
         let senders: [(name: String, outcomes: Set<String>)] = [
             ("apns", ["apns.accepted", "apns.accepted.elsewhere"]), ("fcm", ["fcm.unregistered"]),
+            ("webpush", ["webpush.unregistered"]),
         ]
         var table: [String: Rights] = [
             "rules": stage(
@@ -66,7 +68,7 @@ import TestSupport
                             ["", ".app.demo", ".app.other"].map { "token-registry.\(input)\($0)" }
                         }),
                 [
-                    "pushes": ["apns.bulk.demo", "fcm.interactive.other"],
+                    "pushes": ["apns.bulk.demo", "fcm.interactive.other", "webpush.bulk.demo"],
                     "outcomes": ["registry.skipped", "registry.expired"],
                     "events": ["demo.heliograph.segment.page"],
                     "devices": [

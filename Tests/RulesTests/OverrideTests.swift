@@ -32,6 +32,16 @@ import Testing
         #expect(throws: RenderError.self) { try rules.evaluate(event, now: Timestamp(milliseconds: 0)) }
     }
 
+    @Test func `browsers get the members and the urgency of the block web`() throws {
+        let how = #"{ web: { urgency: very-low, message: { notification: { icon: "/icons/{{game.id}}.png" } } } }"#
+        let content = try KindTests.draft(KindTests.file(say: "{ body: Hi }", how: how)).content
+        let expected: JSONValue = ["notification": ["icon": "/icons/g-1.png"]]
+        #expect(content.web == WebPushOverride(urgency: .veryLow, message: expected))
+        let wrong = KindTests.file(say: "{ body: Hi }", how: "{ web: { urgency: highest } }")
+        let problem = #expect(throws: (any Error).self) { try parse(wrong) }
+        #expect("\(problem!)".contains("how.web.urgency"))
+    }
+
     @Test func `a call has its own members and high priority`() throws {
         let content = try KindTests.draft(
             KindTests.file(say: "{}", how: #"{ as: voip, fcm: { message: { data: { game: "{{game.id}}" } } } }"#)

@@ -47,7 +47,8 @@ import Testing
             when: { event: e, data: { n: [{ prefix: { equals-ignore-case: x } }, 1] } }
             to: [{ users: u, id: id }, { group: g }]
             say: { body: x, preview: { body: y }, languages: { de: { body: z, preview: { body: y } } } }
-            how: { privacy: generic, platforms: apple, unless: { registered: live-activity }, apns: { payload: {} }, fcm: { dry-run: true } }
+            how: { privacy: generic, platforms: apple, unless: { registered: live-activity }, apns: { payload: {} }, fcm: { dry-run: true },
+              web: { urgency: low } }
             policy: { caps: c, surplus: digest, item: x, schedule: { at: d }, dedupe: { key: x, within: 1h },
               digest: { after: 1h, say: { body: x, preview: { body: y } } } }
           v:

@@ -13,7 +13,7 @@ from local_stack import eventually, sql
 from test_token_deactivation import script, states
 
 KEY = "family-portal.chat.message.created"
-SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
+SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback", "events-api", "webhook-sender",
             "provider-simulator")
 
 

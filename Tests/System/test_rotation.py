@@ -19,7 +19,7 @@ from test_monitoring import APP, TYPE
 from test_token_deactivation import requests_of
 from upstream import chat_event
 
-STAGES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender")
+STAGES = ("rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback", "events-api", "webhook-sender")
 WITH_DATABASE = ("rules", "token-registry", "feedback", "events-api")
 
 

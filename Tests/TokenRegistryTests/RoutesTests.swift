@@ -19,7 +19,7 @@ import TestSupport
     /// Serves the registry's routes with their own store, with a signing key for the app `shared`.
     static func withRoutes(
         userRequests: Int = 0, keyRequests: Int = 0, unknownKeys: Int = 0, userChanges: Int = 0,
-        uptime: ManualClock = ManualClock(),
+        uptime: ManualClock = ManualClock(), webPush: WebPushTerms = WebPushTerms(),
         _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
@@ -35,7 +35,7 @@ import TestSupport
                     APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit,
                     unknownKeys: unknownKeys, uptime: { uptime.now }, logger: .silent),
                 changes: RateLimiter("changes", userChanges, per: .seconds(86_400)) { uptime.now },
-                apps: [AppID(rawValue: "shared")!, StoreFixture.app])
+                apps: [AppID(rawValue: "shared")!, StoreFixture.app], webPush: webPush)
             try await Application(router: api.router).test(.router) { client in try await body(client, store) }
         }
     }

@@ -42,6 +42,14 @@ import Testing
         #expect(fcm.allSatisfy { both.includes($0) })
     }
 
+    @Test func `a browser gets alerts with a text only, because it shows a notification for each push`() {
+        func includes(_ content: Content) -> Bool { TargetKinds(content).includes(.webPush) }
+        #expect(includes(Content(title: "T")) && includes(Content(body: "B")))
+        #expect(includes(Content(web: WebPushOverride(message: ["notification": ["title": "T"]]))))
+        #expect(!includes(Content(badge: 3)) && !includes(Content(title: "")) && !includes(Content(silent: true)))
+        #expect(!includes(Self.content("voip")) && !includes(Self.content("liveactivity")))
+    }
+
     @Test func `of a registration token and a FID of one installation, one is used`() {
         func registration(_ kind: RegistrationKind, _ installation: String?, day: Int) -> Registration {
             var one = PushPlanTests.registration("a", "\(kind)-\(installation ?? "")", .fcm)

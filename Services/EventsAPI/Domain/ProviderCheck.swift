@@ -1,16 +1,17 @@
 import Providers
 import PushProtocol
 
-/// Checks the overrides `apns` and `fcm` of a direct notification with the encoders of the senders, which would reject
+/// Checks the overrides `apns`, `fcm` and `web` of a direct notification with the encoders of the senders, which would reject
 /// them for each device.
 enum ProviderCheck {
     /// - Throws: the override that a sender rejects, with the sender's reason.
     static func check(_ notification: DirectNotification, of app: AppID) throws(WireError) {
-        for provider in Provider.allCases where notification.content.hasOverride(for: provider) {
+        for provider in Provider.allCases {
+            guard let override = notification.content.override(for: provider) else { continue }
             let preview = PayloadPreview(push(notification.content, by: provider, app), now: now)
             if let reason = preview.rejectionReason {
                 throw .invalid(
-                    path: "content.\(provider.rawValue)", problem: "the sender refuses this request as \(reason)")
+                    path: "content.\(override)", problem: "the sender refuses this request as \(reason)")
             }
         }
     }
@@ -31,10 +32,12 @@ enum ProviderCheck {
 }
 
 extension Content {
-    fileprivate func hasOverride(for provider: Provider) -> Bool {
+    /// The name of the provider's block, if the content has it.
+    fileprivate func override(for provider: Provider) -> String? {
         switch provider {
-        case .apns: apns != nil
-        case .fcm: fcm != nil
+        case .apns: apns == nil ? nil : "apns"
+        case .fcm: fcm == nil ? nil : "fcm"
+        case .webpush: web == nil ? nil : "web"
         }
     }
 }

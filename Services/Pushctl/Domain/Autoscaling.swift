@@ -9,7 +9,7 @@ struct Autoscaling {
     /// The processes of each stage.
     var processes: ClosedRange<Int>
 
-    static let stages: [BusRole] = [.rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback]
+    static let stages: [BusRole] = [.rules, .tokenRegistry, .apnsSender, .fcmSender, .webPushSender, .feedback]
 
     var yaml: String {
         let header = """
@@ -85,7 +85,7 @@ extension BusRole {
     /// (deploy/operations/capacity.md).
     fileprivate var messagesPerProcess: Int {
         switch self {
-        case .apnsSender, .fcmSender: 5000
+        case .apnsSender, .fcmSender, .webPushSender: 5000
         case .rules, .tokenRegistry, .feedback, .topology, .eventsAPI, .webhookSender, .deadLetters, .upstream: 1000
         }
     }

@@ -13,6 +13,7 @@ extension AppCatalog {
             lines.append("  \(app.id):")
             if let apns = app.apns { lines += apns.yaml(folder) }
             if let fcm = app.fcm { lines += fcm.yaml(folder) }
+            if let webPush = app.webPush { lines += webPush.yaml(folder) }
             if !app.bearer.isEmpty { lines.append("    bearer:") }
             for bearer in app.bearer { lines += bearer.yaml(folder) }
             if !app.publishers.isEmpty { lines.append("    publishers:") }
@@ -63,6 +64,15 @@ extension FCMAppConfiguration {
     fileprivate func yaml(_ folder: String) -> [String] {
         ["    fcm:", "      service-account-file: \(quoted(serviceAccountFile, below: folder))"]
             + (messagesPerMinute.map { ["      messages-per-minute: \($0)"] } ?? [])
+    }
+}
+
+extension WebPushAppConfiguration {
+    fileprivate func yaml(_ folder: String) -> [String] {
+        [
+            "    webpush:", "      key-file: \(quoted(keyFile, below: folder))", "      subject: \(quoted(subject))",
+            "      home-page: \(quoted(homePage.text))",
+        ]
     }
 }
 

@@ -2,6 +2,7 @@ import Foundation
 import HTTPAuth
 import Logging
 import Primitives
+import Providers
 import PushProtocol
 import PushSending
 import RuleDryRun
@@ -57,10 +58,11 @@ struct AppFolderCheck {
             var parts: [String] = []
             if let apns = app.apns, await check(apns, of: app.id) { parts.append("APNs") }
             if let fcm = app.fcm, await check(fcm, of: app.id) { parts.append("FCM") }
+            if let webPush = app.webPush, check(webPush, of: app.id) { parts.append("Web Push") }
             if await checkBearer(of: app) { parts.append("bearer tokens") }
             if checkWebhooks(of: app) { parts.append("webhooks") }
-            if app.apns == nil, app.fcm == nil {
-                report("\(app.id):", "the app has no credentials; add apns or fcm, or no phone gets a push")
+            if app.apns == nil, app.fcm == nil, app.webPush == nil {
+                report("\(app.id):", "the app has no credentials; add apns, fcm or webpush, or nobody gets a push")
             }
             if app.bearer.isEmpty {
                 report("\(app.id):", "the app has no bearer key; add bearer, or no phone can register")
@@ -112,6 +114,22 @@ struct AppFolderCheck {
         } catch {
             // CredentialError quotes no key.
             findings.append("\(file):1: \(error); download the JSON key again from the Firebase console")
+        }
+        return findings.count == count
+    }
+
+    private mutating func check(_ webPush: WebPushAppConfiguration, of app: AppID) -> Bool {
+        let count = findings.count
+        checkMode(webPush.keyFile)
+        do throws(VAPIDKey.Problem) {
+            _ = try VAPIDKey(file: (try? Data(contentsOf: URL(filePath: webPush.keyFile))) ?? Data())
+        } catch {
+            findings.append("\(webPush.keyFile):1: \(error)")
+        }
+        do throws(VAPIDKey.Problem) {
+            _ = try VAPIDContact(webPush.subject)
+        } catch {
+            report(webPush.subject, "subject: \(error)")
         }
         return findings.count == count
     }

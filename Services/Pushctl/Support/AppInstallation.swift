@@ -83,11 +83,15 @@ extension AppConfiguration {
             FCMAppConfiguration(
                 serviceAccountFile: try place($0.serviceAccountFile), messagesPerMinute: $0.messagesPerMinute)
         }
+        let webPush = try webPush.map {
+            WebPushAppConfiguration(
+                keyFile: try place($0.keyFile), subject: $0.subject, homePage: $0.homePage)
+        }
         let webhooks = try webhooks.map {
             WebhookConfiguration(name: $0.name, url: $0.url, secretFile: try place($0.secretFile), kinds: $0.kinds)
         }
         return AppConfiguration(
-            id: id, apns: apns, fcm: fcm, bearer: try bearer.map { try $0.mappingFile(place) },
+            id: id, apns: apns, fcm: fcm, webPush: webPush, bearer: try bearer.map { try $0.mappingFile(place) },
             publishers: try publishers.map { try $0.mappingFile(place) }, webOrigins: webOrigins,
             hasReportQueue: hasReportQueue, webhooks: webhooks, eventBorrowers: eventBorrowers)
     }

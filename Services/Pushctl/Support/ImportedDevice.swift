@@ -15,6 +15,9 @@ struct ImportedDevice: Hashable, Sendable {
             throw LineError("user is missing or invalid: \(UserID.rule)")
         }
         let kind = try Self.kind(fields)
+        guard kind.provider != .webpush else {
+            throw LineError("Web Push subscriptions cannot be imported; browsers register them again when they are opened")
+        }
         let environment = try Self.environment(fields[.environment], of: kind.provider)
         guard let token = fields[.token].flatMap({ DeviceToken($0, for: kind.provider) }) else {
             throw LineError("token is missing or invalid: \(RegistrationBody.expectedFormat(of: kind.provider))")
@@ -95,15 +98,15 @@ extension ImportedDevice {
         _ name: String?, of provider: Provider
     ) throws(LineError) -> ProviderEnvironment {
         switch (provider, name) {
-        // FCM has a single environment.
-        case (.fcm, nil): return .production
+        // FCM and Web Push have a single environment.
+        case (let provider, nil) where provider.hasOneEnvironment: return .production
         case (_, let name):
             guard let environment = name.flatMap(ProviderEnvironment.init(clientName:)) else {
                 throw LineError(
                     "environment is missing or invalid: expected “production” or “development”"
                         + (name == nil ? "; --environment names one for all lines" : ""))
             }
-            return provider == .fcm ? .production : environment
+            return provider.hasOneEnvironment ? .production : environment
         }
     }
 

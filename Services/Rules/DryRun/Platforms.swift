@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Primitives
 import Providers
 import PushProtocol
 import ServiceKit
@@ -73,13 +74,19 @@ struct Platforms {
             case .apns: way(notification.push(by: .apns, now: now), to: .device(kinds.apns), now: now)
             case .fcm where !kinds.includesFCM: nil
             case .fcm: way(notification.push(by: .fcm, now: now), to: .device(.fcmToken), now: now)
+            // Only the apps file has the app's home page, and few apps have browsers.
+            case .webpush where !kinds.includesWebPush || !platforms.contains(.web): nil
+            case .webpush where apps?[notification.app]?.webPush == nil: nil
+            case .webpush: way(notification.push(by: .webpush, now: now), to: .device(.webPush), now: now)
             }
         }
     }
 
     private func way(_ push: Push, to readers: Readers, now: Timestamp) -> ProviderPreview {
         guard isConfigured(push.app, for: push.provider) else { return .unconfigured(push.provider) }
-        return .preview(PayloadPreview(push, bundle: apps?[push.app]?.apns?.topic, now: now), to: readers)
+        let app = apps?[push.app]
+        let site = app?.webPush.flatMap { try? WebPushSite($0.homePage.text) }
+        return .preview(PayloadPreview(push, bundle: app?.apns?.topic, site: site, now: now), to: readers)
     }
 
     /// Whether an app has credentials for a provider; `true` without an apps file.
@@ -88,6 +95,7 @@ struct Platforms {
         return switch provider {
         case .apns: apps[app]?.apns != nil
         case .fcm: apps[app]?.fcm != nil
+        case .webpush: apps[app]?.webPush != nil
         }
     }
 
@@ -95,6 +103,7 @@ struct Platforms {
         switch provider {
         case .apns: "APNs (iOS, macOS, watchOS)"
         case .fcm: "FCM (Android, web, iOS by Firebase)"
+        case .webpush: "Web Push (browsers), before encryption"
         }
     }
 

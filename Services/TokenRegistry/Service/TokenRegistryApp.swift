@@ -1,6 +1,7 @@
 import HTTPAuth
 import Messaging
 import Postgres
+import Providers
 import PushProtocol
 import RegistryStore
 import ServiceConnections
@@ -69,6 +70,9 @@ import ServiceKit
             changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
             apps: apps, publishCursors: CampaignRoutes.publisher(on: bus.bus, from: context.name),
+            webPush: WebPushTerms(
+                policy: .init(privateNetworks: try context.settings.boolean(.webPushPrivateNetworks)),
+                isServed: { apps.hasWebPush($0) }),
             isWebOrigin: { apps.listsWebOrigin($0) })
         let server = try context.server(
             api.router, host: .registryHost, port: .registryPort,
@@ -161,7 +165,7 @@ extension [ConfigurationKey] {
         .amqp + .postgres + .apps + [
             .registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey, .registryUserRequests,
             .registryKeyRequests, .registryUserChanges, .registryConnections, .bearerLifetime, .registryEndedDays,
-            .registryRecordDays, .registryCAFile, .registryTokenKeysFile,
+            .registryRecordDays, .registryCAFile, .registryTokenKeysFile, .webPushPrivateNetworks,
         ]
 }
 

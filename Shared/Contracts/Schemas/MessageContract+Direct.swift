@@ -113,6 +113,16 @@ extension MessageContract {
                                 "message", ["type": "object", "description": "Merged into the message."]),
                             Schema.optional("validateOnly", Schema.bool("A dry run at FCM.")),
                         ])),
+                Schema.optional(
+                    "web",
+                    Schema.object(
+                        "Overrides for the Web Push request.", isStrict: true,
+                        [
+                            Schema.optional(
+                                "message", ["type": "object", "description": "Merged into the message."]),
+                            Schema.optional(
+                                "urgency", Schema.words(WebPushOverride.Urgency.self, "The header urgency.")),
+                        ])),
             ])
     }()
 }

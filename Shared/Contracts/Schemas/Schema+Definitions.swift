@@ -63,6 +63,14 @@ extension Schema {
                         optional("message", any("FCM fields without a target, merged into the message.")),
                         optional("validateOnly", bool("A dry run: FCM validates the message and delivers nothing.")),
                     ])),
+            optional(
+                "web",
+                object(
+                    "Overrides for the Web Push request.",
+                    [
+                        optional("message", any("Merged into the declarative push message.")),
+                        optional("urgency", words(WebPushOverride.Urgency.self, "The header urgency.")),
+                    ])),
         ])
 
     private static let deviceFilter = object(

@@ -19,10 +19,18 @@ extension ClientCore {
     }
 
     private func bootstrap() -> ClientBootstrap {
-        let bootstrap = ClientBootstrap(group: eventLoop)
+        var bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(TimeAmount(configuration.connectTimeout))
             .channelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(ChannelOptions.socketOption(.so_keepalive), value: 1)
+        if let mayConnect {
+            // In the channel of each address that the bootstrap tries.
+            bootstrap = bootstrap.channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AddressGuard(mayConnect))
+                }
+            }
+        }
         #if os(Linux)
             if let timeout = configuration.unacknowledgedTimeout {
                 // 18 is TCP_USER_TIMEOUT of <linux/tcp.h>, in milliseconds; it bounds retransmission and TCP
@@ -53,7 +61,10 @@ extension ClientCore {
     }
 
     private func connectFailed(_ connection: ClientChannelHandler, _ error: any Error) {
-        let code: HTTP2Failure.Code = Self.isTimeout(error) ? .connectTimeout : .connectFailed
+        let code: HTTP2Failure.Code =
+            if AddressGuard.isRefusal(error) { .addressRefused } else if Self.isTimeout(error) { .connectTimeout } else {
+                .connectFailed
+            }
         connection.end(HTTP2Failure(code, "\(endpoint.host):\(endpoint.port): \(error)"))
         connection.connectionEnded()
     }

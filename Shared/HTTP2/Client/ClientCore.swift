@@ -10,6 +10,7 @@ final class ClientCore {
     let destination: HTTP2FieldBlock
     let configuration: HTTP2ClientConfiguration
     let tls: ClientTLS
+    let mayConnect: HTTP2Client.AddressCheck?
     let eventLoop: any EventLoop
     let logger: Logger
     /// The first stream id of every connection; set only by tests of id exhaustion.
@@ -31,13 +32,15 @@ final class ClientCore {
     private var shutdowns: [EventLoopPromise<Void>] = []
 
     init(
-        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration, tls: ClientTLS, inbox: ClientInbox,
-        eventLoop: any EventLoop, firstStream: UInt32?, logger: Logger
+        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration, tls: ClientTLS,
+        mayConnect: HTTP2Client.AddressCheck? = nil, inbox: ClientInbox, eventLoop: any EventLoop,
+        firstStream: UInt32?, logger: Logger
     ) {
         self.endpoint = endpoint
         destination = HTTP2FieldBlock(scheme: "https", authority: endpoint.authority)
         self.configuration = configuration
         self.tls = tls
+        self.mayConnect = mayConnect
         self.inbox = inbox
         self.eventLoop = eventLoop
         self.firstStream = firstStream

@@ -16,19 +16,25 @@ package final class HTTP2Client: Sendable {
     /// Used on `eventLoop` only; the box checks it.
     private let core: NIOLoopBoundBox<ClientCore>
 
+    /// Decides whether a connection may be opened to an address of 4 or 16 bytes in network order. Called on the event
+    /// loop, for each address that the host's name resolves to, before the connection.
+    package typealias AddressCheck = @Sendable (_ address: [UInt8]) -> Bool
+
     /// Creates a client; throws `invalidConfiguration` when the endpoint's certificate files are missing or malformed.
+    ///
+    /// - Parameter mayConnect: refuses addresses. If it refuses all, requests fail with the code `addressRefused`.
     package convenience init(
-        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration = .init(),
+        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration = .init(), mayConnect: AddressCheck? = nil,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger
     ) throws(HTTP2Error) {
         try self.init(
-            endpoint: endpoint, configuration: configuration, eventLoopGroup: eventLoopGroup, firstStream: nil,
-            logger: logger)
+            endpoint: endpoint, configuration: configuration, mayConnect: mayConnect, eventLoopGroup: eventLoopGroup,
+            firstStream: nil, logger: logger)
     }
 
     init(
-        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration, eventLoopGroup: any EventLoopGroup,
-        firstStream: UInt32?, logger: Logger
+        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration, mayConnect: AddressCheck? = nil,
+        eventLoopGroup: any EventLoopGroup, firstStream: UInt32?, logger: Logger
     ) throws(HTTP2Error) {
         let tls = try ClientTLS(endpoint: endpoint)
         let (eventLoop, inbox) = (eventLoopGroup.next(), ClientInbox())
@@ -37,8 +43,8 @@ package final class HTTP2Client: Sendable {
         maximumWaiting = configuration.maximumWaiting
         core = .makeBoxSendingValue(
             ClientCore(
-                endpoint: endpoint, configuration: configuration, tls: tls, inbox: inbox, eventLoop: eventLoop,
-                firstStream: firstStream, logger: logger),
+                endpoint: endpoint, configuration: configuration, tls: tls, mayConnect: mayConnect, inbox: inbox,
+                eventLoop: eventLoop, firstStream: firstStream, logger: logger),
             eventLoop: eventLoop)
     }
 

@@ -21,6 +21,8 @@ package struct HTTP2Failure: Hashable, Sendable {
     package enum Code: String, Hashable, Sendable {
         /// No TCP or TLS connection: refused, unreachable, unresolvable.
         case connectFailed = "connect-failed"
+        /// The client's address check refused all addresses of the host.
+        case addressRefused = "address-refused"
         /// The connection was not ready for requests in time.
         case connectTimeout = "connect-timeout"
         /// Client or server rejected the other's certificate.

@@ -1,13 +1,14 @@
 package import PushProtocol
 
 /// A provider request rendered for inspection, for one device or a provider-side audience. The sender's codec
-/// produces it, so it equals the real request except for the device token.
+/// produces it, so it equals the real request except for the device token. The body of a Web Push is shown before its
+/// encryption.
 package struct PayloadPreview: Hashable, Sendable {
     package var provider: Provider
     /// The request, or the reason why the sender would not send it.
     package var request: Result<Request, LocalRejection>
-    /// The size that the provider limits, in bytes: the body (APNs), or `notification` and `data` (FCM). `nil` if the
-    /// content cannot be rendered.
+    /// The size that the provider limits, in bytes: the body (APNs), `notification` and `data` (FCM), or the message before
+    /// its encryption (Web Push). `nil` if the content cannot be rendered.
     package var size: Int?
     /// The provider's size limit, in bytes.
     package var limit: Int
@@ -33,6 +34,7 @@ package struct PayloadPreview: Hashable, Sendable {
         switch provider {
         case .apns: DeviceToken(secret: String(repeating: "0", count: 64))
         case .fcm: DeviceToken(secret: "REGISTRATION-TOKEN")
+        case .webpush: DeviceToken(secret: "SUBSCRIPTION")
         }
     }
 
@@ -41,9 +43,11 @@ package struct PayloadPreview: Hashable, Sendable {
 
     /// Renders `push`, which has one target.
     ///
-    /// - Parameter bundle: the app's bundle id, used for APNs only. With `nil`, the topic in the content is assumed
-    ///   to be the app's.
-    package init(_ push: Push, bundle: String? = nil, now: Timestamp) {
+    /// - Parameters:
+    ///   - bundle: the app's bundle id, used for APNs only. With `nil`, the topic in the content is assumed to be the
+    ///     app's.
+    ///   - site: the app's home page, used for Web Push only. With `nil`, a placeholder.
+    package init(_ push: Push, bundle: String? = nil, site: WebPushSite? = nil, now: Timestamp) {
         provider = push.provider
         switch push.provider {
         case .apns:
@@ -54,6 +58,9 @@ package struct PayloadPreview: Hashable, Sendable {
             // Only the path contains the project.
             request = Self.request(of: push, by: FCMCodec(project: ""), now: now)
             (size, limit) = Self.fcmSize(push, now: now)
+        case .webpush:
+            request = Self.webPushRequest(push, site: site ?? .placeholder, now: now)
+            (size, limit) = (try? request.get().body.count, WebPushEncryption.maximumMessage)
         }
     }
 
@@ -65,6 +72,21 @@ package struct PayloadPreview: Hashable, Sendable {
             let sent = try codec.request(to: target, from: codec.render(push, now: now))
             return Request(
                 path: sent.path, headers: sent.headers.map { "\($0.name): \($0.value)" }, body: sent.body)
+        }
+    }
+
+    private static func webPushRequest(
+        _ push: Push, site: WebPushSite, now: Timestamp
+    ) -> Result<Request, LocalRejection> {
+        Result { () throws(LocalRejection) in
+            guard let target = push.targets.first else { throw LocalRejection("no-target") }
+            let message = try WebPushMessage(content: push.content, badge: target.badge, site: site).template()
+            let headers = WebPushHeaders(
+                push.content, app: push.app, lane: push.lane, expiresAt: push.expiresAt, now: now)
+            let body = ByteWriter.bytes(expected: message.count(filledWith: WebPushRendering.idLength)) { json in
+                message.write(from: 0, filledWith: target.notification, to: &json)
+            }
+            return Request(path: "/", headers: headers.fields.map { "\($0.name): \($0.value)" }, body: body)
         }
     }
 

@@ -31,6 +31,12 @@ package struct VAPIDKey: Sendable {
         signing = key
     }
 
+    /// Reads a file with the private key as its only line.
+    package init(file contents: some Sequence<UInt8>) throws(Problem) {
+        let text = String(decoding: Array(contents), as: UTF8.self)
+        try self.init(privateKey: String(text.trimmingPrefix { $0.isWhitespace }.prefix { !$0.isWhitespace }))
+    }
+
     /// The private key in base64url. Never log it.
     package var privateKey: String { Base64URL.text(of: signing.rawRepresentation) }
 

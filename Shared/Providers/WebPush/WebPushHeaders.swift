@@ -10,11 +10,9 @@ struct WebPushHeaders: Hashable, Sendable {
     let urgency: WebPushOverride.Urgency
     let topic: String?
 
-    init(
-        _ content: Content, override: WebPushOverride?, app: AppID, lane: Lane, expiresAt: Timestamp?, now: Timestamp
-    ) {
+    init(_ content: Content, app: AppID, lane: Lane, expiresAt: Timestamp?, now: Timestamp) {
         ttl = expiresAt.map { TTLCountdown.seconds(until: $0, maximum: Self.maximumTTL, now: now) } ?? Self.maximumTTL
-        urgency = override?.urgency ?? Self.urgency(of: content, lane)
+        urgency = content.web?.urgency ?? Self.urgency(of: content, lane)
         topic = content.collapseKey.map { Self.topic(of: $0, app: app) }
     }
 

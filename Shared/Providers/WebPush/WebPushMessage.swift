@@ -11,7 +11,6 @@ struct WebPushMessage {
     private static let marker: Int64 = 8030
 
     let content: Content
-    let override: WebPushOverride?
     let badge: Int?
     let site: WebPushSite
 
@@ -20,7 +19,7 @@ struct WebPushMessage {
         get throws(LocalRejection) {
             // Browsers show a notification of their own for a push without one, and revoke the subscription.
             guard !content.silent else { throw LocalRejection("silent-push-not-for-web-push") }
-            guard let override = override?.message else { return try Self.checked(neutral) }
+            guard let override = content.web?.message else { return try Self.checked(neutral) }
             guard override.object != nil else { throw LocalRejection("web-push-message-not-an-object") }
             return try Self.checked(neutral.merging(override))
         }

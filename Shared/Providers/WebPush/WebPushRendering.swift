@@ -13,10 +13,9 @@ package final class WebPushRendering: PushRendering {
 
     /// - Parameters:
     ///   - codec: the codec of the requests.
-    ///   - override: overrides of this push.
     ///   - secrets: draws new secrets for each message.
     package init(
-        _ push: Push, codec: WebPushCodec, override: WebPushOverride? = nil, now: Timestamp,
+        _ push: Push, codec: WebPushCodec, now: Timestamp,
         secrets: @escaping @Sendable () -> WebPushEncryption.MessageSecrets = { WebPushEncryption.MessageSecrets() }
     ) {
         self.codec = codec
@@ -24,7 +23,7 @@ package final class WebPushRendering: PushRendering {
         let content = push.content
         template = ProviderRequestBatch.HeaderTemplate(
             shared: WebPushHeaders(
-                content, override: override, app: push.app, lane: push.lane, expiresAt: push.expiresAt, now: now
+                content, app: push.app, lane: push.lane, expiresAt: push.expiresAt, now: now
             ).fields)
         var messages: [Int?: Result<JSONTemplate, LocalRejection>] = [:]
         for badge in Set(push.targets.map(\.badge)) {
@@ -32,8 +31,7 @@ package final class WebPushRendering: PushRendering {
                 if let key = content.collapseKey, let problem = CollapseID.problem(with: key) {
                     throw LocalRejection("collapse-id-\(problem)")
                 }
-                return try WebPushMessage(content: content, override: override, badge: badge, site: codec.site)
-                    .template()
+                return try WebPushMessage(content: content, badge: badge, site: codec.site).template()
             }
         }
         self.messages = messages

@@ -14,6 +14,11 @@ package struct WebPushSite: Hashable, Sendable {
         origin = "\(scheme)//\(authority)"
     }
 
+    /// For previews of an app whose home page is not known.
+    package static let placeholder = WebPushSite(home: "https://home-page.example/", origin: "https://home-page.example")
+
+    private init(home: String, origin: String) { (self.home, self.origin) = (home, origin) }
+
     /// The URL that opens for a deep link. A link of another scheme leads into a native app, and opens the home page.
     func url(for deepLink: String?) -> String {
         guard let deepLink else { return home }

@@ -54,7 +54,13 @@ package struct WebPushSubscription: Hashable, Sendable {
 
     /// The subscription in the browser's JSON, compact with sorted members, so that equal subscriptions have equal
     /// texts. Never log it.
-    package var text: String {
+    package var text: String { text(expiring: expiresAt) }
+
+    /// The token of a registration: ``text`` without the expiry. A browser may extend a subscription, which stays the same
+    /// registration.
+    package var token: DeviceToken { DeviceToken(secret: text(expiring: nil)) }
+
+    private func text(expiring expiresAt: Timestamp?) -> String {
         var members: [String: JSONValue] = [
             "endpoint": .string(endpoint.secret),
             "keys": [

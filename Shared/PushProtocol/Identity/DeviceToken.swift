@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A device token: APNs hexadecimal, or an FCM registration token.
+/// A device token: APNs hexadecimal, an FCM registration token, or a Web Push subscription.
 ///
 /// It prints as `‹redacted›`, so logs, errors and metrics cannot contain it. ``secret`` is the text. It leaves the
 /// registry only inside a ``Push``.
@@ -17,7 +17,8 @@ package struct DeviceToken: Hashable, Sendable {
     ///
     /// APNs tokens are hexadecimal of variable length, stored in lower case. Device management reports 32 bytes in
     /// base64, converted to hexadecimal here. FCM tokens are opaque and case-sensitive: visible ASCII, stored
-    /// unchanged (ProviderFacts.md §C.1).
+    /// unchanged (ProviderFacts.md §C.1). The text of a Web Push subscription is JSON of visible ASCII. `Providers` checks
+    /// its members, because only a decoded subscription tells whether it is valid.
     package init?(_ text: String, for provider: Provider) {
         let bytes = text.utf8
         guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }
@@ -30,7 +31,7 @@ package struct DeviceToken: Hashable, Sendable {
             } else {
                 return nil
             }
-        case .fcm:
+        case .fcm, .webpush:
             guard text.isVisibleASCII else { return nil }
             secret = text
         }

@@ -1,13 +1,23 @@
-/// A push provider: Apple Push Notification service or Firebase Cloud Messaging.
+/// A push provider: Apple Push Notification service, Firebase Cloud Messaging, or the push services of browsers.
 package enum Provider: String, Codable, Sendable, CaseIterable, Comparable {
     case apns
     case fcm
+    /// Web Push (RFC 8030): each subscription names its own push service.
+    case webpush
+
+    /// Whether the provider has `production` only.
+    package var hasOneEnvironment: Bool {
+        switch self {
+        case .apns: false
+        case .fcm, .webpush: true
+        }
+    }
 
     package static func < (a: Provider, b: Provider) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// A provider's environment. APNs calls `development` *sandbox*; it rejects a token of the other environment. FCM has
-/// `production` only.
+/// A provider's environment. APNs calls `development` *sandbox*; it rejects a token of the other environment. FCM and
+/// Web Push have `production` only.
 package enum ProviderEnvironment: String, Codable, Sendable, CaseIterable, Comparable {
     case production
     case development

@@ -24,6 +24,8 @@ package enum RegistrationKind: String, Codable, Hashable, Sendable, CaseIterable
     case fid
     /// An FCM registration token of a browser.
     case fcmWeb = "fcm-web"
+    /// A Web Push subscription of a browser.
+    case webPush = "web-push"
 
     /// The provider of this kind of token.
     package var provider: Provider {
@@ -32,6 +34,7 @@ package enum RegistrationKind: String, Codable, Hashable, Sendable, CaseIterable
             .widgets, .controls:
             .apns
         case .fcmToken, .fid, .fcmWeb: .fcm
+        case .webPush: .webpush
         }
     }
 
@@ -40,6 +43,7 @@ package enum RegistrationKind: String, Codable, Hashable, Sendable, CaseIterable
         switch provider {
         case .apns: .alert
         case .fcm: .fcmToken
+        case .webpush: .webPush
         }
     }
 }

@@ -22,6 +22,9 @@ extension Content {
         if try members.find(#""subtitle":"#, &reader) { content.subtitle = try reader.optionalString() }
         if try members.find(#""thread":"#, &reader) { content.thread = try reader.optionalString() }
         if try members.find(#""title":"#, &reader) { content.title = try reader.optionalString() }
+        if try members.find(#""web":"#, &reader), try !reader.consumeNull() {
+            content.web = try WebPushOverride(&reader)
+        }
         try members.end(&reader)
         self = content
     }
@@ -50,6 +53,16 @@ extension FCMOverride {
             ? try reader.optional { (reader) throws(JSONReader.Unreadable) in try reader.bool() } : nil
         try members.end(&reader)
         self.init(message: message, validateOnly: validateOnly)
+    }
+}
+
+extension WebPushOverride {
+    fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unreadable) {
+        var members = try SortedObjectReader(&reader)
+        let message = try members.find(#""message":"#, &reader) ? try reader.optionalValue() : nil
+        let urgency = try members.find(#""urgency":"#, &reader) ? try reader.optionalEnumValue(Urgency.self) : nil
+        try members.end(&reader)
+        self.init(urgency: urgency, message: message)
     }
 }
 

@@ -28,6 +28,7 @@ extension Content {
         if let data { inner = max(inner, JSONValue.object(data).depth) }
         if let apns { inner = max(inner, 1 + max(apns.headers == nil ? 0 : 1, apns.payload?.depth ?? 0)) }
         if let fcm { inner = max(inner, 1 + (fcm.message?.depth ?? 0)) }
+        if let web { inner = max(inner, 1 + (web.message?.depth ?? 0)) }
         return 1 + inner
     }
 
@@ -42,6 +43,7 @@ extension Content {
         for (name, value) in apns?.headers ?? [:] {
             bytes += JSONValue.string(name).maximumEncodedSize + JSONValue.string(value).maximumEncodedSize + 2
         }
-        return bytes + (apns?.payload?.maximumEncodedSize ?? 0) + (fcm?.message?.maximumEncodedSize ?? 0)
+        for value in [apns?.payload, fcm?.message, web?.message] { bytes += value?.maximumEncodedSize ?? 0 }
+        return bytes
     }
 }

@@ -1,5 +1,5 @@
-/// A notification's content, independent of the provider. Senders render it for their provider, then merge the `apns`
-/// or `fcm` block into the result.
+/// A notification's content, independent of the provider. Senders render it for their provider, then merge the `apns`,
+/// `fcm` or `web` block into the result.
 package struct Content: Codable, Hashable, Sendable {
     package var title: String?
     package var subtitle: String?
@@ -26,12 +26,14 @@ package struct Content: Codable, Hashable, Sendable {
     package var collapseKey: String?
     package var apns: APNsOverride?
     package var fcm: FCMOverride?
+    package var web: WebPushOverride?
 
     package init(
         title: String? = nil, subtitle: String? = nil, body: String? = nil, badge: Int? = nil, sound: String? = nil,
         category: String? = nil, thread: String? = nil, deepLink: String? = nil, image: String? = nil,
         data: [String: JSONValue]? = nil, silent: Bool = false, interruptionLevel: InterruptionLevel? = nil,
-        collapseKey: String? = nil, apns: APNsOverride? = nil, fcm: FCMOverride? = nil
+        collapseKey: String? = nil, apns: APNsOverride? = nil, fcm: FCMOverride? = nil,
+        web: WebPushOverride? = nil
     ) {
         self.title = title
         self.subtitle = subtitle
@@ -48,6 +50,7 @@ package struct Content: Codable, Hashable, Sendable {
         self.collapseKey = collapseKey
         self.apns = apns
         self.fcm = fcm
+        self.web = web
     }
 }
 
@@ -82,5 +85,26 @@ package struct FCMOverride: Codable, Hashable, Sendable {
     package init(message: JSONValue? = nil, validateOnly: Bool? = nil) {
         self.message = message
         self.validateOnly = validateOnly
+    }
+}
+
+/// Overrides for the Web Push request: its urgency, and members of the message.
+package struct WebPushOverride: Codable, Hashable, Sendable {
+    /// The value of the header `urgency` (RFC 8030 §5.3): whether a phone on battery wakes for the message.
+    package enum Urgency: String, Codable, Hashable, Sendable, CaseIterable {
+        case veryLow = "very-low"
+        case low
+        case normal
+        case high
+    }
+
+    /// Merged into the rendered JSON, such as `{"notification": {"actions": […], "icon": "…"}, "mutable": true}`. A
+    /// `null` removes a member of the top level or of `notification`.
+    package var message: JSONValue?
+    package var urgency: Urgency?
+
+    package init(urgency: Urgency? = nil, message: JSONValue? = nil) {
+        self.urgency = urgency
+        self.message = message
     }
 }

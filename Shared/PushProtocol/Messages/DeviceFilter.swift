@@ -28,7 +28,7 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
         case apple
         /// Registered with FCM by any other app.
         case android
-        /// Registered with FCM by a browser.
+        /// A browser, registered with FCM or by a Web Push subscription.
         case web
     }
 

@@ -8,7 +8,7 @@ extension DirectNotification {
     ]
     package static let contentMembers = [
         "title", "subtitle", "body", "badge", "sound", "image", "link", "category", "thread", "data",
-        "interruptionLevel", "apns", "fcm",
+        "interruptionLevel", "apns", "fcm", "web",
     ]
     /// The members that name recipients; a notification has exactly one of them.
     private static let recipientMembers = ["users", "group", "topic", "tag", "everyone"]
@@ -109,11 +109,12 @@ extension DirectNotification {
 }
 
 extension Content {
-    /// The size of its JSON without the `apns` and `fcm` blocks, in bytes.
+    /// The size of its JSON without the blocks of the providers, in bytes.
     fileprivate var sizeWithoutOverrides: Int {
         var content = self
         content.apns = nil
         content.fcm = nil
+        content.web = nil
         return (try? WireCoding.encode(content))?.count ?? .max
     }
 }
@@ -133,7 +134,8 @@ extension JSONObjectReader {
             category: try members.words("category"), thread: try members.words("thread"),
             deepLink: try members.words("link"), image: try members.image(), data: try members.object("data"),
             silent: try flag("silent") ?? false, interruptionLevel: try members.choice("interruptionLevel"),
-            collapseKey: try visibleASCII("collapse", 64), apns: try members.apns(), fcm: try members.fcm())
+            collapseKey: try visibleASCII("collapse", 64), apns: try members.apns(), fcm: try members.fcm(),
+            web: try members.web())
     }
 
     /// Reads a text that is not empty.
@@ -187,6 +189,14 @@ extension JSONObjectReader {
         return FCMOverride(
             message: try members.object("message").map(JSONValue.object),
             validateOnly: try members.flag("validateOnly"))
+    }
+
+    private func web() throws(WireError) -> WebPushOverride? {
+        guard let value = self["web"] else { return nil }
+        let members = try JSONObjectReader(
+            value, at: path("web"), prefix: path("web."), known: ["message", "urgency"])
+        return WebPushOverride(
+            urgency: try members.choice("urgency"), message: try members.object("message").map(JSONValue.object))
     }
 
     /// Reads a word of a closed list.

@@ -45,6 +45,12 @@ extension DirectNotification {
             block["validateOnly"] = fcm.validateOnly.map(JSONValue.bool)
             return .object(block)
         }
+        members["web"] = content.web.map { web in
+            var block: [String: JSONValue] = [:]
+            block["message"] = web.message
+            block["urgency"] = (web.urgency?.rawValue).map(JSONValue.string)
+            return .object(block)
+        }
         return members
     }
 }

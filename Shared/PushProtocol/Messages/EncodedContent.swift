@@ -68,6 +68,7 @@ package final class EncodedContent: Sendable {
         if try members.find(#""subtitle":"#, &scan) { found.subtitle = try FieldRange(text: &scan) }
         if try members.find(#""thread":"#, &scan) { found.thread = try FieldRange(text: &scan) }
         if try members.find(#""title":"#, &scan) { found.title = try FieldRange(text: &scan) }
+        try members.requireAbsent(#""web":"#, &scan)
         try members.end(&scan)
         found.data = data.range
         self.message = message

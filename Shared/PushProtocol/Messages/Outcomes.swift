@@ -46,12 +46,14 @@ package struct Outcomes: WireMessage, Hashable {
     package enum Origin: String, Hashable, Sendable, CaseIterable {
         case apns
         case fcm
+        case webpush
         case registry
 
         package init(_ provider: Provider) {
             switch provider {
             case .apns: self = .apns
             case .fcm: self = .fcm
+            case .webpush: self = .webpush
             }
         }
     }

@@ -4,6 +4,9 @@ package struct TargetKinds: Hashable, Sendable {
     package let apns: RegistrationKind
     /// Whether FCM registrations are accepted.
     package let includesFCM: Bool
+    /// Whether Web Push subscriptions are accepted. A browser shows a notification for every push, so only alerts with a
+    /// text fit (decision 135).
+    package let includesWebPush: Bool
 
     /// The kinds for the content's `apns-push-type`. An unknown type selects alert tokens; the sender then reports
     /// the invalid type.
@@ -11,12 +14,15 @@ package struct TargetKinds: Hashable, Sendable {
         let type = content.apns?.headers?.first { $0.key.lowercased() == "apns-push-type" }?.value
         apns = Self.kind(of: type, content)
         includesFCM = content.fcm != nil || !Self.isAppleOnly(apns)
+        let hasText = [content.title, content.subtitle, content.body].contains { $0?.isEmpty == false }
+        includesWebPush = apns == .alert && !content.silent && (hasText || content.web?.message != nil)
     }
 
     package func includes(_ kind: RegistrationKind) -> Bool {
         switch kind.provider {
         case .apns: kind == apns
         case .fcm: includesFCM
+        case .webpush: includesWebPush
         }
     }
 
@@ -40,7 +46,7 @@ package struct TargetKinds: Hashable, Sendable {
     /// widget updates are not.
     private static func isAppleOnly(_ kind: RegistrationKind) -> Bool {
         switch kind {
-        case .alert, .voip, .pushToTalk, .fcmToken, .fid, .fcmWeb: false
+        case .alert, .voip, .pushToTalk, .fcmToken, .fid, .fcmWeb, .webPush: false
         case .pushToStart, .liveActivity, .location, .complication, .fileProvider, .mdm, .widgets, .controls: true
         }
     }

@@ -6,6 +6,7 @@ package enum BusRole: String, Sendable, CaseIterable {
     case tokenRegistry = "token-registry"
     case apnsSender = "apns-sender"
     case fcmSender = "fcm-sender"
+    case webPushSender = "webpush-sender"
     case feedback
     /// Publishes the events of all apps that arrive over HTTP. It checks each caller's app.
     case eventsAPI = "events-api"
@@ -47,7 +48,7 @@ extension BusRole {
     package var permissions: BusPermissions {
         switch self {
         case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
-        case .rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback, .webhookSender: stagePermissions
+        case .rules, .tokenRegistry, .apnsSender, .fcmSender, .webPushSender, .feedback, .webhookSender: stagePermissions
         case .deadLetters:
             BusPermissions(configure: "^$", write: "^(dead|return)$", read: Topology.deadLetters.pattern)
         case .upstream, .eventsAPI: BusPermissions(configure: "^$", write: "^events$", read: "^$")
@@ -93,6 +94,7 @@ extension BusRole {
             #"token-registry\.(campaigns|(devices|notifications\.\#(Self.lane))(\.app\.\#(Self.app))?)"#
         case .apnsSender: #"apns-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .fcmSender: #"fcm-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
+        case .webPushSender: #"webpush-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .feedback: #"feedback\.(outcomes|erasures)"#
         case .webhookSender: #"webhook-sender\.reports\.\#(Self.app)\.\#(Self.app)"#
         }
@@ -100,7 +102,7 @@ extension BusRole {
 
     private var streams: [StreamName] {
         switch self {
-        case .apnsSender, .fcmSender: [.senderRevocations]
+        case .apnsSender, .fcmSender, .webPushSender: [.senderRevocations]
         case .topology, .rules, .tokenRegistry, .feedback, .deadLetters, .upstream, .eventsAPI, .webhookSender: []
         }
     }
@@ -127,7 +129,8 @@ extension BusRole {
             [
                 // Users of segments, for rules.
                 (.events, #"\#(Self.app)\.\#(SegmentPage.eventType.replacing(".", with: #"\."#))"#),
-                (.pushes, #"(apns|fcm)\.\#(Self.lane)\.\#(Self.app)"#), (.outcomes, #"registry\.(skipped|expired)"#),
+                (.pushes, #"\#(Self.words(Provider.allCases))\.\#(Self.lane)\.\#(Self.app)"#),
+                (.outcomes, #"registry\.(skipped|expired)"#),
                 (
                     .devices,
                     #"(campaign\.cursor|event\.\#(Self.words(DeviceEvent.Change.allCases))|report\.dead\.\#(Self.app))"#
@@ -135,6 +138,7 @@ extension BusRole {
             ]
         case .apnsSender: [(.outcomes, Self.outcomes(of: .apns))]
         case .fcmSender: [(.outcomes, Self.outcomes(of: .fcm))]
+        case .webPushSender: [(.outcomes, Self.outcomes(of: .webpush))]
         case .feedback:
             // The app is optional while a feedback service of an earlier release may be running.
             [

@@ -19,7 +19,7 @@ extension Topology {
         name: "dead-letters",
         pattern: #"^(rules\.([a-z]+|events\.app\.[a-z0-9-]+)|feedback\.[a-z]+"#
             + #"|token-registry\.(campaigns|(devices|notifications\.(interactive|bulk))(\.app\.[a-z0-9-]+)?)"#
-            + #"|(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#
+            + #"|(apns|fcm|webpush)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#
             + #"|webhook-sender\.reports\.[a-z0-9-]+\.[a-z0-9-]+)\.dead$"#,
         priority: 1, definition: ["message-ttl": .number(deadLetterRetention.wholeMilliseconds)])
 
@@ -29,7 +29,7 @@ extension Topology {
 
     /// Matches the dead-letter queues of senders. Its higher priority replaces ``deadLetters``.
     package static let deadPushes = Policy(
-        name: "dead-pushes", pattern: #"^(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+\.dead$"#,
+        name: "dead-pushes", pattern: #"^(apns|fcm|webpush)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+\.dead$"#,
         priority: 2, definition: ["message-ttl": .number(deadPushRetention.wholeMilliseconds)])
 
     /// How long the dead letters of `queue` are kept.

@@ -8,6 +8,7 @@ extension WorkQueue {
             .tokenRegistry
         case .senderPushes(.apns, _, _): .apnsSender
         case .senderPushes(.fcm, _, _): .fcmSender
+        case .senderPushes(.webpush, _, _): .webPushSender
         case .feedbackOutcomes, .feedbackErasures: .feedback
         case .webhookReports: .webhookSender
         }

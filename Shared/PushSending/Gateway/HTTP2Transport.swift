@@ -128,7 +128,7 @@ extension TransportError {
         case .notProcessed(let failure):
             self =
                 switch failure.code {
-                case .connectFailed, .connectTimeout, .certificateRejected, .noHTTP2:
+                case .connectFailed, .addressRefused, .connectTimeout, .certificateRejected, .noHTTP2:
                     .unreachable(reason: failure.code.rawValue)
                 case .queueFull, .noStream: .deferred(reason: failure.code.rawValue)
                 case .withdrawn: .withdrawn

@@ -11,6 +11,7 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
         var reported: [ReportKind: Set<AppID>] = [:]
         var borrowers: [AppID: Set<AppID>] = [:]
         var recordings: [AppID: RecordingTerms] = [:]
+        var webPush: Set<AppID> = []
     }
 
     private let apps: Mutex<Apps>
@@ -32,6 +33,9 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
 
     /// Whether an app lists this origin of web clients.
     package func listsWebOrigin(_ origin: String) -> Bool { apps.withLock { $0.webOrigins.contains(origin) } }
+
+    /// Whether the app has a Web Push key, so that its browsers can be reached.
+    package func hasWebPush(_ app: AppID) -> Bool { apps.withLock { $0.webPush.contains(app) } }
 
     /// Whether the app's upstream asks for reports of this kind.
     package func wants(_ kind: ReportKind, of app: AppID) -> Bool {
@@ -58,6 +62,7 @@ package final class ActiveApps: Sendable, ExpressibleByArrayLiteral {
             $0.borrowers[app.id] = app.eventBorrowers
             $0.webOrigins.formUnion(app.webOrigins)
             $0.recordings[app.id] = app.recording
+            if app.webPush != nil { $0.webPush.insert(app.id) }
         }
     }
 }

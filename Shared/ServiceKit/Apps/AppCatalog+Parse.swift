@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Primitives
 import PushProtocol
 
 extension AppCatalog {
@@ -31,12 +32,14 @@ extension YAMLReader {
         let members = members(
             of: entry,
             known: [
-                "apns", "fcm", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to", "recording",
+                "apns", "fcm", "webpush", "bearer", "publishers", "web-origins", "reports", "webhooks", "events-to",
+                "recording",
             ],
             required: [])
         return AppConfiguration(
             id: id,
             apns: members["apns"].flatMap { apns($0) }, fcm: members["fcm"].flatMap { fcm($0) },
+            webPush: members["webpush"].flatMap { webPush($0) },
             bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) },
             publishers: (members["publishers"].map { elements(of: $0) } ?? []).compactMap {
                 bearer($0, of: id, namesUser: false)
@@ -116,6 +119,26 @@ extension YAMLReader {
         let messagesPerMinute = members["messages-per-minute"].flatMap { quota($0) }
         return file(members["service-account-file"], for: .fcm).map {
             FCMAppConfiguration(serviceAccountFile: $0, messagesPerMinute: messagesPerMinute)
+        }
+    }
+
+    private mutating func webPush(_ entry: LocatedNode) -> WebPushAppConfiguration? {
+        let keys = ["key-file", "subject", "home-page"]
+        let members = members(of: entry, known: keys, required: keys)
+        let keyFile = file(members["key-file"], for: .webPush)
+        let subject = text(members["subject"])
+        let homePage = members["home-page"].flatMap { self.homePage($0) }
+        guard let keyFile, let subject, let homePage else { return nil }
+        return WebPushAppConfiguration(keyFile: keyFile, subject: subject, homePage: homePage)
+    }
+
+    private mutating func homePage(_ entry: LocatedNode) -> OutboundURL? {
+        guard let text = text(entry) else { return nil }
+        do throws(OutboundURL.Refusal) {
+            return try OutboundURL(text)
+        } catch {
+            report(entry, "“\(text)” is not the URL of a page: \(error)")
+            return nil
         }
     }
 

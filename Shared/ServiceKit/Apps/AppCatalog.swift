@@ -33,7 +33,9 @@ package struct AppCatalog: Hashable, Sendable {
         package static let publishers = Files(rawValue: 1 << 3)
         /// Secrets of webhooks.
         package static let webhooks = Files(rawValue: 1 << 4)
-        package static let all: Files = [.apns, .fcm, .bearer, .publishers, .webhooks]
+        /// VAPID keys.
+        package static let webPush = Files(rawValue: 1 << 5)
+        package static let all: Files = [.apns, .fcm, .bearer, .publishers, .webhooks, .webPush]
     }
 
     /// The maximum file size in bytes, enough for several thousand apps.

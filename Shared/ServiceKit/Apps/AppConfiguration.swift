@@ -1,3 +1,4 @@
+package import Primitives
 package import PushProtocol
 
 /// One app: its provider credentials and the keys of bearer tokens. For an app without credentials, senders
@@ -6,6 +7,7 @@ package struct AppConfiguration: Hashable, Sendable {
     package let id: AppID
     package let apns: APNsAppConfiguration?
     package let fcm: FCMAppConfiguration?
+    package let webPush: WebPushAppConfiguration?
     /// The trusted keys of users' bearer tokens; empty disables registration over HTTP.
     package let bearer: [BearerVerification]
     /// The trusted keys of publishers' bearer tokens; empty if publishers use API keys only.
@@ -22,6 +24,7 @@ package struct AppConfiguration: Hashable, Sendable {
 
     package init(
         id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil,
+        webPush: WebPushAppConfiguration? = nil,
         bearer: [BearerVerification] = [], publishers: [BearerVerification] = [], webOrigins: Set<String> = [],
         hasReportQueue: Bool = false, webhooks: [WebhookConfiguration] = [], eventBorrowers: Set<AppID> = [],
         recording: RecordingTerms? = nil
@@ -29,6 +32,7 @@ package struct AppConfiguration: Hashable, Sendable {
         self.id = id
         self.apns = apns
         self.fcm = fcm
+        self.webPush = webPush
         self.bearer = bearer
         self.publishers = publishers
         self.webOrigins = webOrigins
@@ -110,5 +114,21 @@ package struct FCMAppConfiguration: Hashable, Sendable {
     package init(serviceAccountFile: String, messagesPerMinute: Int? = nil) {
         self.serviceAccountFile = serviceAccountFile
         self.messagesPerMinute = messagesPerMinute
+    }
+}
+
+/// An app's identity at the push services of browsers. Without it, the registry takes no Web Push subscription.
+package struct WebPushAppConfiguration: Hashable, Sendable {
+    /// The path of the VAPID private key: 32 bytes in base64url, as most Web Push libraries write it.
+    package let keyFile: String
+    /// How a push service reaches the sender: a `mailto:` or `https:` URI (RFC 8292 §2.1). The sender checks it.
+    package let subject: String
+    /// The page that opens from a notification without a link of its own.
+    package let homePage: OutboundURL
+
+    package init(keyFile: String, subject: String, homePage: OutboundURL) {
+        self.keyFile = keyFile
+        self.subject = subject
+        self.homePage = homePage
     }
 }

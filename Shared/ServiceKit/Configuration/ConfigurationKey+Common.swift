@@ -28,6 +28,10 @@ extension ConfigurationKey {
     package static let webhookPrivateNetworks = ConfigurationKey(
         "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS", .boolean, default: "no",
         summary: "Whether webhooks may go to loopback, private and shared addresses.")
+    /// Whether browsers may register push services in networks of the operator, and pushes may go there.
+    package static let webPushPrivateNetworks = ConfigurationKey(
+        "HELIOGRAPH_WEBPUSH_PRIVATE_NETWORKS", .boolean, default: "no",
+        summary: "Whether Web Push may go to loopback, private and shared addresses, for tests.")
 }
 
 extension [ConfigurationKey] {
@@ -44,7 +48,7 @@ extension [ConfigurationKey] {
     package static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
         "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
         "DATABASE_STATEMENTS", "HELIOGRAPH_ALLOW_PLAINTEXT", "HELIOGRAPH_WEBHOOK_PRIVATE_NETWORKS",
-        "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "HELIOGRAPH_WEBPUSH_PRIVATE_NETWORKS", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
         "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS_FILE", "OTEL_EXPORTER_OTLP_CERTIFICATE",
         "OTEL_TRACES_SAMPLER_ARG", "OTEL_SERVICE_NAME",
     ])

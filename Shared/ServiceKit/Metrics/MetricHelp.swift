@@ -115,5 +115,6 @@ package enum MetricHelp {
         "process_start_time_seconds": "Start of the process, in Unix seconds.",
         "process_threads": "Threads of the process.",
         "process_virtual_memory_bytes": "Virtual memory.",
+        "heliograph_webpush_origins": "Push services that apps have connections to, and those that are paused.",
     ]
 }

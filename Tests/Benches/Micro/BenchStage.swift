@@ -33,6 +33,7 @@ struct BenchStage {
         switch provider {
         case .apns: (codec, answer) = (APNsCodec(topic: "com.example.app"), .apnsAccepted)
         case .fcm: (codec, answer) = (FCMCodec(project: "example"), .fcmAccepted)
+        case .webpush: preconditionFailure("no bench sends Web Push")
         }
         let gateway = ProviderGateway(
             codec: codec, credentials: NoCredential(), transport: AcceptingTransport(answer: answer))

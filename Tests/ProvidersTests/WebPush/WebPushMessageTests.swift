@@ -11,9 +11,9 @@ import Testing
         _ content: Content, badge: Int? = nil, _ message: JSONValue? = nil
     ) throws(LocalRejection) -> JSONValue {
         let site = try! WebPushSite("https://app.example/home")
-        return try WebPushMessage(
-            content: content, override: message.map { WebPushOverride(message: $0) }, badge: badge, site: site
-        ).rendered
+        var content = content
+        content.web = message.map { WebPushOverride(message: $0) }
+        return try WebPushMessage(content: content, badge: badge, site: site).rendered
     }
 
     private static func rejection(_ content: Content, _ message: JSONValue? = nil) -> String? {

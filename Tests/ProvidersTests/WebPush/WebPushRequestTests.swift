@@ -16,13 +16,12 @@ import Testing
     }
 
     private func request(
-        _ content: Content = Content(title: "T"), lane: Lane = .interactive, expiresAt: Timestamp? = nil,
-        override: WebPushOverride? = nil
+        _ content: Content = Content(title: "T"), lane: Lane = .interactive, expiresAt: Timestamp? = nil
     ) throws -> ProviderRequest {
         let target = try target(Browser.sample())
         let push = Push.sample(content, lane: lane, expiresAt: expiresAt, targets: [target])
         return try codec.request(
-            to: target, from: WebPushRendering(push, codec: codec, override: override, now: .sample))
+            to: target, from: WebPushRendering(push, codec: codec, now: .sample))
     }
 
     private func header(_ name: String, of request: ProviderRequest) -> String? {
@@ -100,8 +99,9 @@ import Testing
     func `level and lane give the urgency`(level: InterruptionLevel?, lane: Lane, urgency: String) throws {
         let content = Content(title: "T", interruptionLevel: level)
         #expect(header("urgency", of: try request(content, lane: lane)) == urgency)
-        let override = WebPushOverride(urgency: .veryLow)
-        #expect(header("urgency", of: try request(content, lane: lane, override: override)) == "very-low")
+        var own = content
+        own.web = WebPushOverride(urgency: .veryLow)
+        #expect(header("urgency", of: try request(own, lane: lane)) == "very-low")
     }
 
     @Test(arguments: ["order/1", "Größe 🚪", String(repeating: "k", count: 64), "a"])

@@ -23,7 +23,7 @@ import Testing
         consumers: Int = 1, lostAt: [String: Int] = [:]
     ) -> CensusEvidence {
         var evidence = CensusEvidence()
-        let services = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"]
+        let services = ["rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback"]
         let ids = Dictionary(uniqueKeysWithValues: services.map { ($0, UUID()) })
         for second in stride(from: 0, through: seconds, by: 3) {
             var processes: [CensusEvidence.Process] = []

@@ -28,7 +28,7 @@ import TestSupport
             rules = try DecisionStoreTests.DecisionFixture(pool)
             reports = CensusReportStore(pool: pool)
             worker = CensusFixture.worker(pool, rules.clock)
-            let services = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"]
+            let services = ["rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback"]
             processes = Dictionary(uniqueKeysWithValues: services.map { ($0, UUID()) })
         }
 

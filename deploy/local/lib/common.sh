@@ -31,7 +31,7 @@ ports() {
   SIMULATOR_APNS_PORT=$((PORT_BASE + 4)) SIMULATOR_APNS_SANDBOX_PORT=$((PORT_BASE + 5))
   SIMULATOR_FCM_PORT=$((PORT_BASE + 6)) SIMULATOR_CONTROL_PORT=$((PORT_BASE + 7))
   REGISTRY_PORT=$((PORT_BASE + 8)) RULES_PORT=$((PORT_BASE + 9))
-  # 10 to 15, 22, 23 and 27 are the admin ports. Only a cluster uses the ports of its further nodes, by node number.
+  # 10 to 15, 22, 23, 27 and 28 are the admin ports. Only a cluster uses the ports of its further nodes, by node number.
   AMQP_PORTS=([1]=$AMQP_PORT [2]=$((PORT_BASE + 16)) [3]=$((PORT_BASE + 18)))
   DIST_PORTS=([1]=$DIST_PORT [2]=$((PORT_BASE + 17)) [3]=$((PORT_BASE + 19)))
   STANDBY_PORT=$((PORT_BASE + 20))
@@ -50,11 +50,12 @@ admin_port() {
     events-api) echo $((PORT_BASE + 22)) ;;
     webhook-sender) echo $((PORT_BASE + 23)) ;;
     console) echo $((PORT_BASE + 27)) ;;
+    webpush-sender) echo $((PORT_BASE + 28)) ;;
     *) fail "no admin port for '$1'" ;;
   esac
 }
 
-SERVICES=(provider-simulator feedback apns-sender fcm-sender token-registry rules events-api webhook-sender)
+SERVICES=(provider-simulator feedback apns-sender fcm-sender webpush-sender token-registry rules events-api webhook-sender)
 
 port_is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 

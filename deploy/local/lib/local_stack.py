@@ -19,8 +19,8 @@ from waiting import eventually  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOCAL = ROOT / "deploy" / "local"
-SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "events-api", "webhook-sender",
-            "provider-simulator"]
+SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback", "events-api",
+            "webhook-sender", "provider-simulator"]
 
 
 class Stack:

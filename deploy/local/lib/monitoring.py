@@ -17,6 +17,7 @@ RULES = ROOT / "deploy" / "monitoring" / "rules.yaml"
 # The offset of each service's admin port from the base (deploy/local/lib/common.sh).
 ADMIN_PORTS = {
     "rules": 10, "token-registry": 11, "apns-sender": 12, "fcm-sender": 13, "feedback": 14, "events-api": 22, "webhook-sender": 23,
+    "webpush-sender": 28,
 }
 
 

@@ -63,6 +63,7 @@ struct PostedKey: Sendable {
                 throw members.problem("public_key", "is not an RSA public key in PEM")
             }
             key = .fcm(publicKey, account: account)
+        case .webpush: throw members.problem("provider", "is apns or fcm: a browser names its key when it subscribes")
         }
     }
 }

@@ -43,6 +43,7 @@ extension PinnedTokens {
                 registration.fidUnregisteredUntil = .now + .milliseconds(time)
             }
             return { [registration] in $0.register(token, registration) }
+        case .webpush: throw members.problem("provider", "is apns or fcm")
         }
     }
 }

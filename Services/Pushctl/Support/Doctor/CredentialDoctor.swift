@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HTTP2
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
@@ -49,6 +50,7 @@ struct CredentialDoctor: Sendable {
             case nil: break
             }
             if let fcm = app.fcm { findings.append(await serviceAccount(fcm.serviceAccountFile, of: app.id)) }
+            if let webPush = app.webPush { findings.append(vapidKey(webPush.keyFile, of: app.id)) }
             for verification in app.bearer + app.publishers {
                 if case .file(let path) = verification.keys, !FileManager.default.isReadableFile(atPath: path) {
                     findings.append(
@@ -75,6 +77,19 @@ struct CredentialDoctor: Sendable {
                 cure: "download the .p8 file from Apple again")
         }
         return .ok("credentials", "the signing key \(key.keyID) of \(app) signs")
+    }
+
+    private func vapidKey(_ path: String, of app: AppID) -> Finding {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            return .error(
+                "credentials", "\(path): the VAPID key of \(app) cannot be read",
+                cure: "check the path and the file's permissions")
+        }
+        do throws(VAPIDKey.Problem) {
+            return .ok("credentials", "the VAPID key of \(app) has the public key \(try VAPIDKey(file: contents).publicKey)")
+        } catch {
+            return .error("credentials", "\(path): \(error)", cure: "write the private key into the file, as one line")
+        }
     }
 
     private func serviceAccount(_ path: String, of app: AppID) async -> Finding {
@@ -133,7 +148,7 @@ struct CredentialDoctor: Sendable {
                 case .certificates(let certificates): certificates.values.map(\.keyFile)
                 case nil: []
                 }
-            return apns + (app.fcm.map { [$0.serviceAccountFile] } ?? [])
+            return apns + (app.fcm.map { [$0.serviceAccountFile] } ?? []) + (app.webPush.map { [$0.keyFile] } ?? [])
         }
         return Set(files).sorted().compactMap { path in
             var status = stat()

@@ -157,6 +157,7 @@ extension FieldUseCollector {
         add(how.devices?.unless?.scope, at: "how.unless.scope")
         add(how.apns?.payload, at: "how.apns.payload")
         add(how.fcm?.message, at: "how.fcm.message")
+        add(how.web?.message, at: "how.web.message")
     }
 
     private mutating func add(_ policy: Rule.Policy) {

@@ -6,7 +6,7 @@ extension RuleFileReader {
     func options(_ field: Field, _ shapes: [EventShape]) -> Rule.DeliveryOptions? {
         let keys = [
             "as", "lane", "sound", "badge", "category", "thread", "interruption-level", "expires-after", "collapse-key",
-            "delivery", "privacy", "scope", "platforms", "unless", "apns", "fcm",
+            "delivery", "privacy", "scope", "platforms", "unless", "apns", "fcm", "web",
         ]
         guard let table = table(field, keys: keys) else { return nil }
         let countsUnread = table["badge"].map(isUnread) ?? false
@@ -23,7 +23,8 @@ extension RuleFileReader {
             delivery: table["delivery"].flatMap { choice($0) },
             collapseKey: table["collapse-key"].flatMap { template($0, shapes) },
             scope: table["scope"].flatMap { template($0, shapes) }, devices: devices(table, shapes),
-            apns: table["apns"].flatMap { apns($0, shapes) }, fcm: table["fcm"].flatMap { fcm($0, shapes) })
+            apns: table["apns"].flatMap { apns($0, shapes) }, fcm: table["fcm"].flatMap { fcm($0, shapes) },
+            web: table["web"].flatMap { web($0, shapes) })
     }
 
     /// Whether the badge is `unread`: the number of unread inbox items.
@@ -62,6 +63,14 @@ extension RuleFileReader {
             Rule.FCMTemplate(
                 message: table["message"].flatMap { override($0, shapes) },
                 validateOnly: table["dry-run"].flatMap { flag($0) })
+        }
+    }
+
+    private func web(_ field: Field, _ shapes: [EventShape]) -> Rule.WebPushTemplate? {
+        table(field, keys: ["message", "urgency"]).map { table in
+            Rule.WebPushTemplate(
+                urgency: table["urgency"].flatMap { choice($0) },
+                message: table["message"].flatMap { override($0, shapes) })
         }
     }
 

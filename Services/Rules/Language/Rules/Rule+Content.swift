@@ -60,7 +60,7 @@ extension Rule {
             data: try data(say, scope, place: place), silent: how.kind.isData,
             interruptionLevel: how.interruptionLevel,
             collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: try apns(scope),
-            fcm: try fcm(scope))
+            fcm: try fcm(scope), web: try web(scope))
     }
 
     /// Returns the content that a locked screen may show; `nil` if the rule's privacy is `full`.

@@ -17,6 +17,13 @@ extension Rule {
         var validateOnly: Bool?
     }
 
+    /// Additions to the Web Push request, with variables in the message.
+    package struct WebPushTemplate: Hashable, Sendable {
+        var urgency: WebPushOverride.Urgency?
+        /// Merged into the message.
+        var message: DataTemplate?
+    }
+
     /// Renders the kind's headers and payload, overlaid by the rule's own.
     package func apns(_ scope: Scope) throws(PlacedProblem) -> APNsOverride? {
         let own = try how.apns?.payload?.object(scope, "how.apns.payload")
@@ -44,17 +51,27 @@ extension Rule {
         let urgent: JSONValue = ["android": ["priority": "HIGH"]]
         return FCMOverride(message: own.map(urgent.merging) ?? urgent, validateOnly: how.fcm?.validateOnly)
     }
+
+    /// Renders the rule's additions to the Web Push request.
+    package func web(_ scope: Scope) throws(PlacedProblem) -> WebPushOverride? {
+        guard let web = how.web else { return nil }
+        return WebPushOverride(urgency: web.urgency, message: try web.message?.object(scope, "how.web.message"))
+    }
 }
 
 extension Rule.DeliveryOptions {
-    /// The variables of ``apns`` and ``fcm``.
-    var overrideTags: [TemplateTag] { (apns?.payload?.tags ?? []) + (fcm?.message?.tags ?? []) }
+    /// The variables of ``apns``, ``fcm`` and ``web``.
+    var overrideTags: [TemplateTag] {
+        [apns?.payload, fcm?.message, web?.message].flatMap { $0?.tags ?? [] }
+    }
 
-    /// Removes the members of ``apns`` and ``fcm`` that have variables.
+    /// Removes the members of ``apns``, ``fcm`` and ``web`` that have variables.
     mutating func removeVariableOverrides() {
         let (payload, message) = (apns?.payload?.withoutVariables, fcm?.message?.withoutVariables)
+        let webMessage = web?.message?.withoutVariables
         apns?.payload = payload
         fcm?.message = message
+        web?.message = webMessage
     }
 }
 

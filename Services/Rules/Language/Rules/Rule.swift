@@ -99,6 +99,7 @@ package struct Rule: Hashable, Sendable {
         package var devices: DeviceTemplate?
         package var apns: APNsTemplate?
         package var fcm: FCMTemplate?
+        package var web: WebPushTemplate?
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPAuth
 import Hummingbird
+import Providers
 import PushProtocol
 import RegistryStore
 
@@ -12,6 +13,7 @@ struct InstallationRoutes: Sendable {
     let store: RegistrationStore
     let gate: BearerAuthenticator
     let changes: RateLimiter<Caller>
+    var webPush = WebPushTerms()
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/installations") { request, context in
@@ -25,7 +27,7 @@ struct InstallationRoutes: Sendable {
             await gate.answer(request, context) { caller in
                 try changes.check(caller)
                 let installation = try installation(of: caller, context)
-                let body = try await read(request)
+                let body = try await read(request, of: caller)
                 let user = AppUser(app: caller.app, user: caller.user)
                 let claims = body.claims(of: user, on: installation.id)
                 let replaced = try await store.replace(installation, of: caller.user, with: claims)
@@ -71,13 +73,31 @@ struct InstallationRoutes: Sendable {
         RegistrationStore.Installation(app: caller.app, id: try context.id(inPath: "installation"))
     }
 
-    private func read(_ request: Request) async throws(APIError) -> InstallationBody {
-        let body = try await request.read(atMost: InstallationBody.maximumSize, InstallationBody.init)
+    private func read(_ request: Request, of caller: Caller) async throws(APIError) -> InstallationBody {
+        let policy = webPush.policy
+        let body = try await request.read(atMost: InstallationBody.maximumSize) { bytes throws(WireError) in
+            try InstallationBody(bytes, policy: policy)
+        }
+        if let path = body.webPush, !webPush.isServed(caller.app) {
+            throw APIError(status: .unprocessableContent, message: "\(path): \(WebPushTerms.refusal)")
+        }
         if let contradiction = body.contradiction {
             throw APIError(status: .unprocessableContent, message: contradiction.description)
         }
         return body
     }
+}
+
+/// Which Web Push subscriptions are registered.
+struct WebPushTerms: Sendable {
+    /// The push services that a subscription may name.
+    var policy = WebPushEndpoint.Policy.publicInternet
+    /// Whether the app has a Web Push key. Without it, no process could send to the subscription.
+    var isServed: @Sendable (AppID) -> Bool = { _ in true }
+
+    static let refusal =
+        "the app has no Web Push key, so nothing would reach this browser; the operator adds webpush to the app's entry "
+        + "of the apps file"
 }
 
 extension JSONValue {

@@ -19,6 +19,7 @@ struct RegistryAPI: Sendable {
     var apps: ActiveApps?
     /// Publishes the first cursors of a campaign that a request starts.
     var publishCursors: CampaignRoutes.CursorPublisher = { _ in }
+    var webPush = WebPushTerms()
     /// Whether an app lists this origin of web clients.
     var isWebOrigin: @Sendable (String) -> Bool = { _ in false }
 
@@ -36,7 +37,7 @@ struct RegistryAPI: Sendable {
         router.add(middleware: RequestMetrics())
         router.add(middleware: CrossOriginMiddleware(isListed: isWebOrigin))
         RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
-        InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
+        InstallationRoutes(store: store, gate: gate, changes: changes, webPush: webPush).add(to: router)
         TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
         OperatorRoutes(
             store: operators, keys: keys,

@@ -28,7 +28,7 @@ extension [Registration] {
                 fid.fallback = token.token
                 return fid
             case .alert, .voip, .pushToStart, .liveActivity, .location, .pushToTalk, .complication, .fileProvider,
-                .mdm, .widgets, .controls, .fcmWeb:
+                .mdm, .widgets, .controls, .fcmWeb, .webPush:
                 return registration
             }
         }

@@ -1,3 +1,4 @@
+package import Providers
 package import PushProtocol
 
 /// The body of `PUT /v1/installations/{installation}`: all registrations of one app on one device.
@@ -5,7 +6,8 @@ package import PushProtocol
 ///     {"locale": "de-CH", "time_zone": "Europe/Zurich", "app_version": "4.2", "registrations": [
 ///         {"kind": "alert", "token": "<device token>", "environment": "production"},
 ///         {"kind": "live-activity", "token": "…", "environment": "production", "scope": "match-17"},
-///         {"kind": "fid", "token": "<FID>", "platform": "ios"}]}
+///         {"kind": "fid", "token": "<FID>", "platform": "ios"},
+///         {"kind": "web-push", "subscription": {"endpoint": "https://…", "keys": {"p256dh": "…", "auth": "…"}}}]}
 ///
 /// Strict: rejects unknown members with their path, since a misspelt one would have no effect.
 package struct InstallationBody: Hashable, Sendable {
@@ -18,7 +20,8 @@ package struct InstallationBody: Hashable, Sendable {
     package let appVersion: String?
     let registrations: [Entry]
 
-    /// One token of the installation. FCM tokens have no environment, topic or scope; APNs tokens no platform.
+    /// One token of the installation. FCM tokens have no environment, topic or scope; APNs tokens no platform. Web Push
+    /// subscriptions have none of them.
     struct Entry: Hashable, Sendable {
         package var kind: RegistrationKind
         package var token: DeviceToken
@@ -26,10 +29,13 @@ package struct InstallationBody: Hashable, Sendable {
         package var topic: String?
         package var scope: String?
         package var platform: DevicePlatform?
+        package var expiresAt: Timestamp?
     }
 
     /// Decodes and validates a body. Errors name the member and never quote a token.
-    package init(_ body: [UInt8]) throws(WireError) {
+    ///
+    /// - Parameter policy: the push services that a Web Push subscription may name.
+    package init(_ body: [UInt8], policy: WebPushEndpoint.Policy = .publicInternet) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
         let members = try JSONObjectReader(
             value, at: "the body", prefix: "", known: ["registrations", "locale", "time_zone", "app_version"])
@@ -44,8 +50,13 @@ package struct InstallationBody: Hashable, Sendable {
                 problem: "expected an array of 1–\(Self.maximumRegistrations); DELETE ends an installation")
         }
         registrations = try entries.enumerated().map { (n, entry) throws(WireError) in
-            try Entry(entry, at: "registrations[\(n)]")
+            try Entry(entry, at: "registrations[\(n)]", policy)
         }
+    }
+
+    /// The path of the first Web Push subscription.
+    package var webPush: String? {
+        registrations.firstIndex { $0.kind == .webPush }.map { "registrations[\($0)].kind" }
     }
 
     /// The first repeated token, or repeated kind and scope.
@@ -71,7 +82,7 @@ package struct InstallationBody: Hashable, Sendable {
             var claim = RegistrationRequest(
                 app: user.app, user: user.user, provider: entry.kind.provider, environment: entry.environment,
                 token: entry.token, kind: entry.kind, installation: installation, scope: entry.scope)
-            (claim.topic, claim.platform) = (entry.topic, entry.platform)
+            (claim.topic, claim.platform, claim.expiresAt) = (entry.topic, entry.platform, entry.expiresAt)
             (claim.locale, claim.timeZone, claim.appVersion) = (locale, timeZone, appVersion)
             return claim
         }
@@ -89,7 +100,7 @@ package struct InstallationBody: Hashable, Sendable {
 }
 
 extension InstallationBody.Entry {
-    fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
+    fileprivate init(_ value: JSONValue, at path: String, _ policy: WebPushEndpoint.Policy) throws(WireError) {
         let name = try JSONObjectReader(value, at: path, prefix: "\(path).", known: nil).text("kind")
         guard let kind = RegistrationKind(rawValue: name) else {
             let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
@@ -99,8 +110,13 @@ extension InstallationBody.Entry {
             switch kind.provider {
             case .apns: ["kind", "token", "environment", "topic", "scope"]
             case .fcm: ["kind", "token", "platform"]
+            case .webpush: ["kind", "subscription"]
             }
         let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: known)
+        if kind == .webPush {
+            try self.init(subscription: try members.required("subscription"), at: "\(path).subscription", policy)
+            return
+        }
         guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
             throw .invalid(path: "\(path).token", problem: RegistrationBody.expectedFormat(of: kind.provider))
         }
@@ -119,6 +135,20 @@ extension InstallationBody.Entry {
                 throw .invalid(path: "\(path).platform", problem: "expected “ios” or “android”")
             }
             self.platform = platform
+        case .webpush: break
+        }
+    }
+
+    /// Reads what `PushSubscription.toJSON()` gives in a browser.
+    private init(
+        subscription value: JSONValue, at path: String, _ policy: WebPushEndpoint.Policy
+    ) throws(WireError) {
+        do throws(WebPushSubscription.Problem) {
+            let subscription = try WebPushSubscription(value, policy: policy)
+            self.init(kind: .webPush, token: subscription.token, environment: .production)
+            expiresAt = subscription.expiresAt
+        } catch {
+            throw .invalid(path: path, problem: error.description)
         }
     }
 }

@@ -159,12 +159,12 @@ extension DeviceSelection {
 }
 
 extension Registration {
-    /// Whether the kind and the scope fit. FCM registrations have no scope, so they fit any.
+    /// Whether the kind and the scope fit. Registrations of FCM and Web Push have no scope, so they fit any.
     fileprivate func fits(_ kinds: TargetKinds, scope: String?) -> Bool {
         guard kinds.includes(kind) else { return false }
         switch provider {
         case .apns: return scope == nil || self.scope == scope
-        case .fcm: return true
+        case .fcm, .webpush: return true
         }
     }
 }

@@ -51,7 +51,7 @@ package struct Registration: Hashable, Sendable {
 extension Registration {
     /// The platform, as ``DeviceFilter`` defines it.
     package var platform: DeviceFilter.Platform {
-        if kind == .fcmWeb { return .web }
+        if kind == .fcmWeb || kind == .webPush { return .web }
         return provider == .apns || isAppleByFCM ? .apple : .android
     }
 }

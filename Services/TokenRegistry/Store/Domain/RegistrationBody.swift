@@ -48,6 +48,7 @@ package struct RegistrationBody: Hashable, Sendable {
         switch provider {
         case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
         case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"
+        case .webpush: "a Web Push subscription is registered as a subscription of an installation"
         }
     }
 }

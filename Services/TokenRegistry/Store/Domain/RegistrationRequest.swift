@@ -18,6 +18,8 @@ package struct RegistrationRequest: Hashable, Sendable {
     package var locale: String?
     package var timeZone: String?
     package var appVersion: String?
+    /// Of Web Push subscriptions: when the browser lets it expire; most have no such time.
+    package var expiresAt: Timestamp?
     /// The registration time; `nil`: the database's time when stored.
     package var at: Timestamp?
 
@@ -28,8 +30,7 @@ package struct RegistrationRequest: Hashable, Sendable {
         self.app = app
         self.user = user
         self.provider = provider
-        // FCM has no sandbox.
-        self.environment = provider == .fcm ? .production : environment
+        self.environment = provider.hasOneEnvironment ? .production : environment
         self.token = token
         self.kind = kind ?? .defaultKind(for: provider)
         self.installation = installation
@@ -48,6 +49,12 @@ package struct RegistrationRequest: Hashable, Sendable {
 extension RegistrationRequest {
     /// Validates a command's payload, whose members become columns. Errors name the member and never quote a token.
     package init(_ registrant: RegistrationPayload, app: AppID) throws(WireError) {
+        // Only the HTTP API checks the endpoint that a client chose, and whether the app has a Web Push key.
+        guard registrant.provider != .webpush else {
+            throw .invalid(
+                path: "command.provider",
+                problem: "a browser registers its subscription over HTTP; PUT /v1/installations/{installation}")
+        }
         guard DeviceToken(registrant.token.secret, for: registrant.provider) == registrant.token else {
             throw .invalid(
                 path: "command.token", problem: "not a normalised \(registrant.provider.rawValue) token")

@@ -83,7 +83,7 @@ enum AudienceQueries {
         var condition: SQL = "true"
         if let platforms = filter.platform {
             condition = """
-                \(condition) AND CASE WHEN r.kind = 'fcm-web' THEN 'web'
+                \(condition) AND CASE WHEN r.kind IN ('fcm-web', 'web-push') THEN 'web'
                     WHEN r.provider = 'apns' OR r.platform = 'ios' THEN 'apple' ELSE 'android' END = ANY (\(platforms.map(\.rawValue))::text[])
                 """
         }

@@ -145,7 +145,8 @@ package struct ImportStore: Sendable {
         CREATE TEMPORARY TABLE IF NOT EXISTS import_line (
             wave int4 NOT NULL, device_id uuid NOT NULL, app text NOT NULL, user_id text NOT NULL, provider text NOT NULL,
             environment text NOT NULL, token text NOT NULL, moved_token text, kind text NOT NULL,
-            installation text, scope text, topic text, platform text, locale text, time_zone text, app_version text, at timestamptz NOT NULL
+            installation text, scope text, topic text, platform text, locale text, time_zone text, app_version text, at timestamptz NOT NULL,
+            expires_at timestamptz
         ) ON COMMIT DELETE ROWS
         """
 
@@ -163,7 +164,7 @@ package struct ImportStore: Sendable {
                 Int32(entry.wave), device, request.app.rawValue, request.user.rawValue, request.provider.rawValue,
                 request.environment.rawValue, token.stored, token.moved, request.kind.rawValue,
                 request.installation?.rawValue, request.scope, request.topic, request.platform?.rawValue,
-                request.locale, request.timeZone, request.appVersion, time)
+                request.locale, request.timeZone, request.appVersion, time, request.expiresAt?.date)
         }
         return rows
     }

@@ -49,7 +49,8 @@ package struct RegistrationExport: Sendable {
     private func lines(_ condition: SQL) -> SQL {
         let columns: SQL = """
             SELECT r.app, r.user_id AS "user",
-                coalesce(r.kind, CASE r.provider WHEN 'apns' THEN 'alert' ELSE 'fcm-token' END) AS kind, r.provider,
+                coalesce(r.kind, CASE r.provider WHEN 'apns' THEN 'alert' WHEN 'webpush' THEN 'web-push'
+                    ELSE 'fcm-token' END) AS kind, r.provider,
                 r.environment, \(token), r.installation, r.scope, r.topic, r.platform, r.locale, r.time_zone, r.app_version,
                 to_char(r.registered_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS registered_at
             FROM registry.registration r WHERE r.state = 'active' \(condition)

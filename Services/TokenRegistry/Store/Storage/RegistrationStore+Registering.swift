@@ -101,9 +101,9 @@ extension RegistrationStore {
                 \(rows.map(\.kind.rawValue))::text[], \(rows.map(\.installation?.rawValue))::text[],
                 \(rows.map(\.scope))::text[], \(rows.map(\.topic))::text[], \(rows.map(\.platform?.rawValue))::text[],
                 \(rows.map(\.locale))::text[], \(rows.map(\.timeZone))::text[], \(rows.map(\.appVersion))::text[],
-                \(rows.map(\.at?.date))::timestamptz[]
+                \(rows.map(\.at?.date))::timestamptz[], \(rows.map(\.expiresAt?.date))::timestamptz[]
             ) AS c (device_id, app, user_id, provider, environment, token, moved_token, kind, installation, scope, topic,
-                platform, locale, time_zone, app_version, at)
+                platform, locale, time_zone, app_version, at, expires_at)
             """
         return """
             \(upsert(from: requests))
@@ -121,13 +121,13 @@ extension RegistrationStore {
         """
         INSERT INTO registry.registration AS r
             (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic,
-            platform, locale, time_zone, app_version, registered_at, state_changed_at)
+            platform, locale, time_zone, app_version, expires_at, registered_at, state_changed_at)
         SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
             CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
                 ELSE 'production' END,
             CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END,
-            c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
-            statement_timestamp()
+            c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, c.expires_at,
+            t.at, statement_timestamp()
         FROM \(requests)
         CROSS JOIN LATERAL (SELECT least(coalesce(c.at, statement_timestamp()), statement_timestamp()) AS at) AS t
         LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
@@ -139,7 +139,7 @@ extension RegistrationStore {
             user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
             installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
             platform = excluded.platform, locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
-            registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
+            expires_at = excluded.expires_at, registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
             successor = NULL, fallback_until = NULL, state = 'active', state_reason = NULL,
             state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
                 THEN r.state_changed_at ELSE excluded.state_changed_at END

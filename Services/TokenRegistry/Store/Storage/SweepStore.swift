@@ -52,6 +52,8 @@ package struct SweepStore: Sendable {
             // First, so that a fallback that ends now is not flagged as stale.
             let faded = try await transaction.execute(
                 Self.fallbackExpiry(after: position, until: end ?? Self.last, now: now))
+            let expired = try await transaction.execute(
+                Self.subscriptionExpiry(after: position, until: end ?? Self.last, now: now))
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
             let before = (now - InactivityRule.forgetAfter).date
@@ -66,8 +68,8 @@ package struct SweepStore: Sendable {
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             let deleted = forgotten + ended
             return end == nil
-                ? .finished(changed: changed + faded, deleted: deleted)
-                : .more(changed: changed + faded, deleted: deleted)
+                ? .finished(changed: changed + faded + expired, deleted: deleted)
+                : .more(changed: changed + faded + expired, deleted: deleted)
         }
     }
 
@@ -119,6 +121,16 @@ package struct SweepStore: Sendable {
                 SELECT FROM registry.registration f
                 WHERE f.app = r.app AND f.installation = r.installation AND f.user_id = r.user_id
                     AND f.state = 'active' AND f.kind = 'fid' AND f.suspected_at IS NULL)
+        """
+    }
+
+    /// Ends Web Push subscriptions whose time has passed. A later registration of the browser revives them.
+    static func subscriptionExpiry(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
+        """
+        UPDATE registry.registration SET state = 'stale', state_reason = 'the browser''s subscription expired',
+            stale_since = coalesce(stale_since, expires_at), state_changed_at = statement_timestamp(),
+            ended_at = expires_at
+        WHERE device_id > \(start) AND device_id <= \(end) AND state = 'active' AND expires_at <= \(now.date)
         """
     }
 
