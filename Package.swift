@@ -209,8 +209,8 @@ let package = Package(
         store(
             "RegistryStore", of: "TokenRegistry",
             [
-                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "Providers", "PushProtocol",
-                logging, metrics,
+                "ServiceConnections", "ServiceKit", "TokenEncryption", "Messaging", "Postgres", "Providers",
+                "PushProtocol", logging, metrics,
             ]),
         service(
             "TokenRegistry", folder: "Service",
@@ -224,7 +224,10 @@ let package = Package(
         library("RuleEngine", path: "Rules/Engine", ["RuleLanguage", "PushProtocol"]),
         library(
             "RuleDryRun", path: "Rules/DryRun",
-            ["RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol", argumentParser],
+            [
+                "RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol",
+                argumentParser,
+            ],
             embedded: ["rule-file.schema.json"]),
         service(
             "Rules",

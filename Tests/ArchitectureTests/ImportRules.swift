@@ -141,8 +141,8 @@ enum ImportRules {
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending", "ProviderSimulator"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [
-            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "WebPushSender", "TokenRegistry",
-            "Rules",
+            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "WebPushSender",
+            "TokenRegistry", "Rules",
             "Console", "ProviderSimulator",
         ],
         "NIOHTTPTypes": ["HTTPAuth"],

@@ -104,7 +104,7 @@ import TestSupport
             let permission = environment.first { $0.name == "HELIOGRAPH_ALLOW_PLAINTEXT" }?.value
             #expect(permission?.text == "yes" && permission?.isString == true, "\(name)")
         }
-        #expect(found == 11)
+        #expect(found == 12)
     }
 
     @Test func `every image has a version`() throws {

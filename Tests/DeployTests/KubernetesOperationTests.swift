@@ -28,7 +28,7 @@ import Testing
             found += 1
             #expect(container.environment["HELIOGRAPH_ALLOW_PLAINTEXT"] == "yes", "\(container)")
         }
-        #expect(found == 9)
+        #expect(found == 10)
     }
 
     @Test func `a pushctl pod drops privileges and ends after a time limit`() throws {

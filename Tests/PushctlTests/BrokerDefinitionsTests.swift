@@ -10,8 +10,8 @@ import Testing
         let names = Self.definitions.users.map(\.name)
         #expect(
             Set(names) == [
-                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback", "events-api",
-                "webhook-sender", "dead-letters",
+                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "webpush-sender", "feedback",
+                "events-api", "webhook-sender", "dead-letters",
                 "upstream-family-portal", "upstream-other", "administrator",
             ])
         var asked: [String] = []

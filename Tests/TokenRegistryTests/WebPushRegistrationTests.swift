@@ -80,7 +80,8 @@ import TestSupport
         (body("https://metadata.internal/x"), "endpoint: metadata.internal is a name of a private network"),
         (body("https://permanently-removed.invalid/x"), "endpoint: permanently-removed.invalid is no push service"),
         (body("https://push.example.net:22/x"), "endpoint: its port 22"),
-        (body(key: "BCVx"), "keys.p256dh: it has 3 bytes instead of 65"), (body(auth: "??"), "keys.auth: it is not base64url"),
+        (body(key: "BCVx"), "keys.p256dh: it has 3 bytes instead of 65"),
+        (body(auth: "??"), "keys.auth: it is not base64url"),
         (body(expires: #""soon""#), "expirationTime: it is neither null"),
         (#"{"registrations":[{"kind":"web-push"}]}"#, "registrations[0].subscription is missing"),
         (#"{"registrations":[{"kind":"web-push","token":"x"}]}"#, "registrations[0].token"),
@@ -134,7 +135,8 @@ import TestSupport
 
     @Test func `a subscription on the bus is refused, because nothing would check its endpoint`() {
         let payload = RegistrationPayload(
-            user: UserID(rawValue: "a")!, provider: .webpush, environment: .production, token: DeviceToken(secret: "{}"))
+            user: UserID(rawValue: "a")!, provider: .webpush, environment: .production,
+            token: DeviceToken(secret: "{}"))
         let error = #expect(throws: WireError.self) { try RegistrationRequest(payload, app: Self.app) }
         #expect(error?.description.contains("a browser registers its subscription over HTTP") == true)
     }

@@ -34,7 +34,9 @@ private final class Flag: Sendable {
     ]
 
     @Test(arguments: corpus) func `an endpoint inside is never asked`(endpoint: String) async throws {
-        try await WebPushSenderUnderTest.run(privateNetworks: false) { _ in HTTP2ServerStep.answer(201) } _: {
+        try await WebPushSenderUnderTest.run(privateNetworks: false) { _ in
+            HTTP2ServerStep.answer(201)
+        } _: {
             sender, services in
             let port = services[0].url.split(separator: ":").last ?? ""
             let sent = try await sender.send(to: [endpoint.replacing("PORT", with: String(port))])

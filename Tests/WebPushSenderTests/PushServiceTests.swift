@@ -14,7 +14,9 @@ import TestSupport
     typealias Sender = WebPushSenderUnderTest
 
     @Test func `a browser gets an encrypted message, signed with the app's key`() async throws {
-        try await Sender.run { _ in HTTP2ServerStep.answer(201) } _: { sender, services in
+        try await Sender.run { _ in
+            HTTP2ServerStep.answer(201)
+        } _: { sender, services in
             let sent = try await sender.send(to: ["\(services[0].url)/push/1?v=2"])
             #expect(sent.answers == [.accepted(id: nil)] && sent.disposition == .done)
             let request = try #require(services[0].requests.first)
@@ -32,14 +34,18 @@ import TestSupport
         (400, .rejected(reason: "HTTP 400", suspectToken: false)),
     ])
     func `an answer about one subscription settles it`(status: Int, expected: Outcome.Answer) async throws {
-        try await Sender.run { _ in HTTP2ServerStep.answer(status) } _: { sender, services in
+        try await Sender.run { _ in
+            HTTP2ServerStep.answer(status)
+        } _: { sender, services in
             let sent = try await sender.send(to: ["\(services[0].url)/1"])
             #expect(sent.answers == [expected] && services[0].requests.count == 1)
         }
     }
 
     @Test func `a redirect is not followed`() async throws {
-        try await Sender.run(services: 2) { _ in HTTP2ServerStep.answer(307, [("location", "https://localhost:1/")]) } _: {
+        try await Sender.run(services: 2) { _ in
+            HTTP2ServerStep.answer(307, [("location", "https://localhost:1/")])
+        } _: {
             sender, services in
             let sent = try await sender.send(to: ["\(services[0].url)/1"])
             #expect(sent.answers == [.rejected(reason: "HTTP 307", suspectToken: true)])
@@ -49,7 +55,8 @@ import TestSupport
 
     @Test func `Retry-After pauses its push service only`() async throws {
         try await Sender.run(services: 2) { request in
-            request.path == "/busy" ? HTTP2ServerStep.answer(429, [("retry-after", "120")]) : HTTP2ServerStep.answer(201)
+            request.path == "/busy"
+                ? HTTP2ServerStep.answer(429, [("retry-after", "120")]) : HTTP2ServerStep.answer(201)
         } _: { sender, services in
             let first = try await sender.send(to: ["\(services[0].url)/busy", "\(services[1].url)/1"])
             #expect(first.answers == [nil, .accepted(id: nil)])
@@ -86,7 +93,9 @@ import TestSupport
     }
 
     @Test func `a push service that refuses everything is given up on after the horizon`() async throws {
-        try await Sender.run { _ in HTTP2ServerStep.answer(403) } _: { sender, services in
+        try await Sender.run { _ in
+            HTTP2ServerStep.answer(403)
+        } _: { sender, services in
             _ = try await sender.send(to: ["\(services[0].url)/1"])
             let state = Outcome.Answer.throttled(reason: "HTTP 403")
             let last = try await sender.send(to: ["\(services[0].url)/1"], attempt: 40)
@@ -95,7 +104,9 @@ import TestSupport
     }
 
     @Test func `an unreachable push service pauses, and the app's route stays open`() async throws {
-        try await Sender.run { _ in HTTP2ServerStep.answer(201) } _: { sender, services in
+        try await Sender.run { _ in
+            HTTP2ServerStep.answer(201)
+        } _: { sender, services in
             let closed = "https://localhost:\(try FreePort.any())/1"
             let sent = try await sender.send(to: [closed, "\(services[0].url)/1"])
             #expect(sent.answers == [nil, .accepted(id: nil)])

@@ -16,7 +16,8 @@ struct ImportedDevice: Hashable, Sendable {
         }
         let kind = try Self.kind(fields)
         guard kind.provider != .webpush else {
-            throw LineError("Web Push subscriptions cannot be imported; browsers register them again when they are opened")
+            throw LineError(
+                "Web Push subscriptions cannot be imported; browsers register them again when they are opened")
         }
         let environment = try Self.environment(fields[.environment], of: kind.provider)
         guard let token = fields[.token].flatMap({ DeviceToken($0, for: kind.provider) }) else {

@@ -62,7 +62,11 @@ extension ClientCore {
 
     private func connectFailed(_ connection: ClientChannelHandler, _ error: any Error) {
         let code: HTTP2Failure.Code =
-            if AddressGuard.isRefusal(error) { .addressRefused } else if Self.isTimeout(error) { .connectTimeout } else {
+            if AddressGuard.isRefusal(error) {
+                .addressRefused
+            } else if Self.isTimeout(error) {
+                .connectTimeout
+            } else {
                 .connectFailed
             }
         connection.end(HTTP2Failure(code, "\(endpoint.host):\(endpoint.port): \(error)"))

@@ -15,7 +15,8 @@ package struct WebPushSite: Hashable, Sendable {
     }
 
     /// For previews of an app whose home page is not known.
-    package static let placeholder = WebPushSite(home: "https://home-page.example/", origin: "https://home-page.example")
+    package static let placeholder = WebPushSite(
+        home: "https://home-page.example/", origin: "https://home-page.example")
 
     private init(home: String, origin: String) { (self.home, self.origin) = (home, origin) }
 

@@ -18,7 +18,7 @@ package struct DeviceToken: Hashable, Sendable {
     /// APNs tokens are hexadecimal of variable length, stored in lower case. Device management reports 32 bytes in
     /// base64, converted to hexadecimal here. FCM tokens are opaque and case-sensitive: visible ASCII, stored
     /// unchanged (ProviderFacts.md §C.1). The text of a Web Push subscription is JSON of visible ASCII. `Providers` checks
-    /// its members, because only a decoded subscription tells whether it is valid.
+    /// its members.
     package init?(_ text: String, for provider: Provider) {
         let bytes = text.utf8
         guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }

@@ -48,7 +48,8 @@ extension BusRole {
     package var permissions: BusPermissions {
         switch self {
         case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
-        case .rules, .tokenRegistry, .apnsSender, .fcmSender, .webPushSender, .feedback, .webhookSender: stagePermissions
+        case .rules, .tokenRegistry, .apnsSender, .fcmSender, .webPushSender, .feedback, .webhookSender:
+            stagePermissions
         case .deadLetters:
             BusPermissions(configure: "^$", write: "^(dead|return)$", read: Topology.deadLetters.pattern)
         case .upstream, .eventsAPI: BusPermissions(configure: "^$", write: "^events$", read: "^$")

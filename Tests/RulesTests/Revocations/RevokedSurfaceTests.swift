@@ -179,11 +179,13 @@ import TestSupport
     @Test func `given a broker that does not confirm, then the same ends are sent again`() async throws {
         try await with { fixture in
             try await fixture.happen("order.accepted", "start", at: "12:00:00")
-            let refusing = InMemoryBus(apps: [AppID(rawValue: "test")!])
-            refusing.refuse { _ in true }
+            // Without the stream's binding the broker returns the revocations.
+            var topology = Topology(apps: [AppID(rawValue: "test")!])
+            topology.bindings.removeAll { $0.queue == StreamName.senderRevocations.rawValue }
+            let unbound = InMemoryBus(topology: topology)
             let first = NotificationRevoker(
                 service: "rules", store: fixture.revoker.store, currentRules: fixture.revoker.currentRules,
-                bus: refusing, now: fixture.revoker.now, logger: .silent)
+                bus: unbound, now: fixture.revoker.now, logger: .silent)
             _ = try await RevocationLog(fixture.gathering.pool).record(
                 RevocationRequest(app: AppID(rawValue: "test")!, target: .event("start")), by: .commandLine)
             try await first.revokeDue()

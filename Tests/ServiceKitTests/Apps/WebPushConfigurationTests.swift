@@ -20,7 +20,8 @@ import TestSupport
         let (a, b) = (AppID(rawValue: "a")!, AppID(rawValue: "b")!)
         #expect(catalog[a]?.webPush?.keyFile == "\(folder.path)/a.vapid")
         #expect(catalog[a]?.webPush?.subject == "mailto:push@a.example")
-        #expect("\(String(describing: catalog[a]?.webPush?.homePage))".contains("https://a.example/home"))
+        let page = String(describing: catalog[a]?.webPush?.homePage)
+        #expect(page.contains("https://a.example/home"))
         let apps = ActiveApps(catalog)
         #expect(apps.hasWebPush(a) && !apps.hasWebPush(b))
     }
@@ -32,9 +33,9 @@ import TestSupport
     }
 
     @Test(arguments: [
-        ("{ subject: x, home-page: \"https://a.example/\" }", "apps.a.webpush.key-file"),
-        ("{ key-file: a.vapid, home-page: \"https://a.example/\" }", "apps.a.webpush.subject"),
-        ("{ key-file: a.vapid, subject: x }", "apps.a.webpush.home-page"),
+        ("{ subject: x, home-page: \"https://a.example/\" }", "apps.a.webpush: “key-file” is missing"),
+        ("{ key-file: a.vapid, home-page: \"https://a.example/\" }", "apps.a.webpush: “subject” is missing"),
+        ("{ key-file: a.vapid, subject: x }", "apps.a.webpush: “home-page” is missing"),
         ("{ key-file: a.vapid, subject: x, home-page: a.example }", "“a.example” is not the URL of a page"),
         ("{ key-file: a.vapid, subject: x, home-page: \"https://a.example/\", key: y }", "apps.a.webpush.key"),
     ])

@@ -86,7 +86,8 @@ struct CredentialDoctor: Sendable {
                 cure: "check the path and the file's permissions")
         }
         do throws(VAPIDKey.Problem) {
-            return .ok("credentials", "the VAPID key of \(app) has the public key \(try VAPIDKey(file: contents).publicKey)")
+            let key = try VAPIDKey(file: contents)
+            return .ok("credentials", "the VAPID key of \(app) has the public key \(key.publicKey)")
         } catch {
             return .error("credentials", "\(path): \(error)", cure: "write the private key into the file, as one line")
         }

@@ -87,7 +87,8 @@ extension RuleFileReader {
                 report(field, "“as: \(rule.how.kind.rawValue)” has no preview: “privacy” needs “as: alert”")
             }
             if rule.how.privacy == .idOnly, !rule.how.overrideTags.isEmpty {
-                report(field, "“privacy: id-only” pushes nothing of the event: “apns”, “fcm” and “web” take no variables")
+                report(
+                    field, "“privacy: id-only” pushes nothing of the event: “apns”, “fcm” and “web” take no variables")
             }
         }
     }
