@@ -23,7 +23,7 @@ import TestSupport
             #expect(request.path == "/push/1?v=2" && request.method == "POST")
             #expect(request.headers["content-encoding"] == "aes128gcm" && request.headers["urgency"] == "high")
             #expect(request.headers["authorization"]?.hasPrefix("vapid t=") == true)
-            // Padded to the common size: the length tells nothing.
+            // Each message is padded to the common size.
             #expect(request.body.count == WebPushEncryption.commonMessage + 103)
         }
     }
