@@ -84,7 +84,7 @@ import Testing
         #expect(refused.count == 1)
         #expect(
             refused[0].hasSuffix(
-                "“privacy: id-only” pushes nothing of the event: “apns” and “fcm” take no variables"))
+                "“privacy: id-only” pushes nothing of the event: “apns”, “fcm” and “web” take no variables"))
         #expect(problems("generic", #""{{team}}""#).isEmpty)
         #expect(problems("id-only", "b").isEmpty)
     }

@@ -214,7 +214,7 @@ import TestSupport
             fixture.rules.clock.advance(.seconds(3600))
             try await fixture.pass(63)
             #expect(try await fixture.states() == [])
-            #expect(try await RulesDatabase.count("rules.census_report", pool) <= 21 * 5)
+            #expect(try await RulesDatabase.count("rules.census_report", pool) <= 21 * fixture.processes.count)
         }
     }
 
