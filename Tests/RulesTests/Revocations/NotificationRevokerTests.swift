@@ -98,7 +98,9 @@ import TestSupport
             _ = try await http.send(.post, Self.path, ["app": "test", "event": "b", "user": "1"], user: key)
             try await revoker(http).revokeDue()
             // The bus of tests has no queue for each app.
-            let commands = try bus.messages(in: WorkQueue.registryDevices.name).map { try DeviceCommand.decode(wireBody: $0.body) }
+            let commands = try bus.messages(in: WorkQueue.registryDevices.name).map {
+                try DeviceCommand.decode(wireBody: $0.body)
+            }
             #expect(Set(commands.map(\.command)) == [.cancel(campaign: campaign), .cancel(campaign: segment)])
             let all = try await notifications(http, "a").subtracting([old]).union(notifications(http, "b", user: "1"))
             #expect(try Set(revoked()) == all)
