@@ -143,7 +143,7 @@ import TestSupport
             }
             #expect(beyond == [])
             #expect(missing == [])
-            #expect(found.count == 10)
+            #expect(found.count == Self.table.count)
         }
     }
 

@@ -85,7 +85,7 @@ import Yams
         #expect(text.contains("maxItems: \(InstallationBody.maximumRegistrations)\n"))
         let document = try #require(try Yams.load(yaml: text) as? [String: Any])
         let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: [String: Any]])
-        let kinds = ["APNsKind", "FCMKind"].flatMap { schemas[$0]?["enum"] as? [String] ?? [] }
+        let kinds = ["APNsKind", "FCMKind", "WebPushKind"].flatMap { schemas[$0]?["enum"] as? [String] ?? [] }
         #expect(kinds == RegistrationKind.allCases.map(\.rawValue))
     }
 }

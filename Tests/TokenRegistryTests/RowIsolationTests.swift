@@ -19,10 +19,33 @@ import TestSupport
     /// All workers. Add a test for each new worker.
     static let workers = [
         "OutboxRelay", "CampaignRunner", "StaleSweeper", "HistorySweeper", "ListSweeper", "FIDHalts", "TokenRewriter",
+        "LateActivityWorker",
     ]
 
     @Test func `every worker of the registry has a test here`() throws {
         #expect(try serviceTypes(in: "Services/TokenRegistry") == Self.workers.sorted())
+    }
+
+    @Test func `the states of late activities skip an unreadable one`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await pool.execute(
+                """
+                INSERT INTO registry.live_state (app, user_id, scope, notification, message, at, is_end)
+                VALUES ('family-portal', 'a', 's', gen_random_uuid(), 'not JSON', 1, false)
+                """)
+            try await pool.execute(
+                """
+                INSERT INTO registry.reported_activity (app, user_id, scope, device_id)
+                VALUES ('family-portal', 'a', 's', gen_random_uuid()), ('family-portal', 'b', 's', gen_random_uuid())
+                """)
+            let log = CapturingLogger()
+            let worker = LateActivityWorker(
+                service: "token-registry", states: LiveStateStore(pool, logger: log.logger), registrations: store,
+                bus: Self.bus(), now: { .now }, logger: log.logger)
+            try await worker.sendDue()
+            #expect(try await pool.query("SELECT count(*) FROM registry.reported_activity").single(Int.self) == 0)
+            #expect("\(log.lines)".contains("is unreadable"))
+        }
     }
 
     @Test func `the relay sets unreadable rows aside, and keeps unknown kinds for a newer process`()

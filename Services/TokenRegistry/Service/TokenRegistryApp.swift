@@ -22,7 +22,7 @@ import ServiceKit
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps(using: .bearer)
         let verifier = try await context.bearerVerifier(catalog, caFile: .registryCAFile)
-        let database = try context.database(schema: "registry", migration: 12)
+        let database = try context.database(schema: "registry", migration: 13)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
