@@ -3,6 +3,7 @@ import HTTPTypes
 import HummingbirdTesting
 import NIOCore
 import Providers
+import Postgres
 import PushProtocol
 import ServiceKit
 import Testing
