@@ -10,6 +10,8 @@ from test_token_deactivation import script
 from unsend import (APP, DIRECT, STAFF, Stream, decisions, gone, is_decided, items, operator_key, person, post, publish,
                     revoke, revoke_and_wait, shown, survivors, tell)
 
+CAMPAIGN = "SELECT state FROM registry.campaign WHERE notification LIKE '%' || :'event' || '%'"
+
 
 def test_a_notification_held_by_quiet_hours_is_never_pushed(stack, phones):
     hour = int(sql(stack, "SELECT extract(hour FROM now() AT TIME ZONE 'UTC')::int"))
@@ -100,24 +102,29 @@ def test_a_campaign_is_cancelled_and_its_queued_pushes_are_skipped(stack, phones
     sql(stack, "INSERT INTO registry.membership (app, kind, name, user_id, active, at) SELECT :'app', 'tag', :'run', "
                "'unsend-' || :'run' || '-' || lpad(n::text, 2, '0'), true, now() FROM generate_series(0, 29) AS n",
         app=APP, run=run)
+    def tell_tag() -> str:
+        return publish(stack, APP, DIRECT, {"tag": run, "content": {"title": "Wrong", "body": "x"}})
+    queue = f"apns-sender.pushes.bulk.{APP}"
     stack.service("stop", "apns-sender")
-    # A rate of one push a second: the campaign is still running when it is revoked.
-    sql(stack, "CREATE FUNCTION registry.slow_campaign() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.rate = 1; "
-               "RETURN NEW; END $$; CREATE TRIGGER slow_campaign BEFORE INSERT ON registry.campaign FOR EACH ROW "
-               "EXECUTE FUNCTION registry.slow_campaign()")
     try:
-        event = publish(stack, APP, DIRECT, {"tag": run, "content": {"title": "Wrong", "body": "x"}})
-        queue = f"apns-sender.pushes.bulk.{APP}"
-        eventually(lambda: stack.depth(queue) > 0, 60, "the first push of the campaign")
-        done = revoke_and_wait(stack, "campaign", "--event", event)
-        [campaign] = done["campaigns"]
-        state = "SELECT state FROM registry.campaign WHERE id = :'campaign'"
-        eventually(lambda: sql(stack, state, campaign=campaign) == "cancelled", 30, "the end of the campaign")
-        assert stack.depth(queue) < len(tokens)
+        event = tell_tag()
+        eventually(lambda: sql(stack, CAMPAIGN, event=event) == "done", 60, "the end of the campaign")
+        assert stack.depth(queue) > 0
+        assert len(revoke_and_wait(stack, "campaign", "--event", event)["campaigns"]) == 1
     finally:
-        sql(stack, "DROP TRIGGER slow_campaign ON registry.campaign; DROP FUNCTION registry.slow_campaign()")
         stack.service("start", "apns-sender")
     eventually(lambda: stack.depth(queue) == 0, 60, "an empty queue")
+    # A campaign that an operator has paused, before its first push.
+    sql(stack, "CREATE FUNCTION registry.pause_campaign() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+               "NEW.state = 'paused'; RETURN NEW; END $$; CREATE TRIGGER pause_campaign BEFORE INSERT ON registry.campaign "
+               "FOR EACH ROW EXECUTE FUNCTION registry.pause_campaign()")
+    try:
+        event = tell_tag()
+        eventually(lambda: sql(stack, CAMPAIGN, event=event) == "paused", 60, "the paused campaign")
+        revoke_and_wait(stack, "paused campaign", "--event", event)
+        eventually(lambda: sql(stack, CAMPAIGN, event=event) == "cancelled", 30, "the cancelled campaign")
+    finally:
+        sql(stack, "DROP TRIGGER pause_campaign ON registry.campaign; DROP FUNCTION registry.pause_campaign()")
     # Another push comes after them.
     control, token = person(stack, phones)
     later = publish(stack, APP, DIRECT, {"users": [control], "content": {"body": "Control"}, "lane": "bulk"})
