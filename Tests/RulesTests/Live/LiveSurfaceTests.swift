@@ -155,7 +155,7 @@ import Testing
         #expect(timeouts.first?.contains("21:30:00") == true, "\(timeouts)")
     }
 
-    @Test func `of ten updates a second for an hour, each step of the clock sends the newest`() throws {
+    @Test func `of ten updates a second for an hour, each step of the clock sends the newest`() async throws {
         let entry = Self.entry.replacing("on: [apple, android]", with: "on: [apple]")
         var dryRun = DryRun(RuleSets([try RuleFile.parse(Self.file(entry), file: "food.yaml")]))
         let start = Timestamp(milliseconds: 1_772_820_000_000)
@@ -168,7 +168,11 @@ import Testing
         }
         let count = 36_000
         happen("order.accepted", 0, minutes: count)
-        for number in 1...count { happen("courier.moved", number, minutes: count - number) }
+        for number in 1...count {
+            happen("courier.moved", number, minutes: count - number)
+            // Other tests need the thread.
+            if number.isMultiple(of: 50) { await Task.yield() }
+        }
         dryRun.advance(to: start + .seconds(3_700))
         let sent = dryRun.predictions.filter { $0.rule == "delivery-update-2" && $0.decision.answer == .push }
         #expect(sent.count == 361)
