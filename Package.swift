@@ -308,7 +308,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "AMQP", "HTTP2", "HTTP2Server", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol",
-                "ServiceConnections", "ServiceKit",
+                "PushSending", "ServiceConnections", "ServiceKit",
                 jwtKit, crypto, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(

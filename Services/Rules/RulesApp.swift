@@ -49,7 +49,7 @@ struct RulesApp {
         let verifier = try await context.bearerVerifier(catalog, caFile: .rulesCAFile)
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
-            publishingTo: [.notifications, .census, .events], apps: catalog.ids)
+            publishingTo: [.notifications, .census, .events, .devices], apps: catalog.ids)
         let database = try context.database(schema: "rules", migration: 24)
 
         let pool = database.pool
@@ -89,7 +89,8 @@ struct RulesApp {
             condition: context.readiness.condition("rules", .waiting("the rule files are not checked yet")),
             logger: logger)
         let appReloader = try context.appReloader(
-            catalog, using: .bearer, consuming: { [.rulesAppEvents($0.id)] }, publishingTo: [.notifications, .events]
+            catalog, using: .bearer, consuming: { [.rulesAppEvents($0.id)] },
+            publishingTo: [.notifications, .events, .devices]
         ) { app, queues in
             // Before the first event: the rule file may be as new as the app. Before the keys, which a repeated call would
             // add again.

@@ -37,18 +37,17 @@ import TestSupport
             try await eventually("the event") { try http.received().count == 1 }
             let id = try #require(try http.received().first?.id)
             let (key, notification, good, dead) = (UUID(), UUID(), UUID(), UUID())
+            // In one statement, as rules store an event and its decisions in one transaction: an event without a
+            // decision is complete.
             try await http.owner.execute(
                 """
-                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
-                VALUES (\(key), 'demo', '/v1/test-pushes', \(id), \(DirectNotification.eventType), \(key), now())
-                """)
-            try await http.owner.execute(
-                """
-                INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-                VALUES (\(notification), 0, \(key), 'direct', '456', now(), 'push', 'wanted')
-                """)
-            try await http.owner.execute(
-                """
+                WITH event AS (
+                    INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+                    VALUES (\(key), 'demo', '/v1/test-pushes', \(id), \(DirectNotification.eventType), \(key), now())
+                ), decision AS (
+                    INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+                    VALUES (\(notification), 0, \(key), 'direct', '456', now(), 'push', 'wanted')
+                )
                 INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at) VALUES
                     (\(notification), \(good), 'accepted', 'apns', NULL, now()),
                     (\(notification), \(dead), 'unregistered', 'fcm', 'UNREGISTERED', now() + interval '1 second')

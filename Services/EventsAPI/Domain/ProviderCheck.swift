@@ -1,8 +1,8 @@
 import Providers
 import PushProtocol
 
-/// Checks the overrides `apns`, `fcm` and `web` of a direct notification with the encoders of the senders, which would reject
-/// them for each device.
+/// Checks the overrides `apns`, `fcm` and `web` of a direct notification with the encoders of the senders, which would
+/// reject them for each device.
 enum ProviderCheck {
     /// - Throws: the override that a sender rejects, with the sender's reason.
     static func check(_ notification: DirectNotification, of app: AppID) throws(WireError) {

@@ -12,7 +12,7 @@ extension PostgresTransaction {
         let withdrawals = ItemWithdrawal.all(of: events)
         let locked = Set(withdrawals.map(\.item)).union(events.flatMap(\.items))
         guard !locked.isEmpty else { return }
-        _ = try await query(ItemRows.lock(locked.sorted()))
+        try await lock(locked)
         try await keepItems(of: events)
         guard !withdrawals.isEmpty else { return }
         let done = withdrawals.filter { $0.revocation == nil }
@@ -29,7 +29,7 @@ extension PostgresTransaction {
         guard !done.isEmpty else { return }
         let withdrawals = done.sorted { $0.key < $1.key }
             .map { ItemWithdrawal(item: $0.key, until: $0.value, doneBy: user) }
-        _ = try await query(ItemRows.lock(withdrawals.map(\.item)))
+        try await lock(Set(done.keys))
         try await execute(ItemRows.rememberForUser(withdrawals))
         try await execute(ItemRows.withdraw(withdrawals, now: now))
         try await execute(ItemRows.remove(withdrawals, now: now))

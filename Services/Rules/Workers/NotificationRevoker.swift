@@ -13,8 +13,9 @@ import ServiceLifecycle
 /// Carries out revocations by operators and rule files, in steps.
 ///
 /// Held and gathered notifications are dropped. The pushes of a step are published to the senders' stream and
-/// confirmed before its inbox items are deleted. Live surfaces that the notifications started are ended. Any number of processes may run it. After a crash another process
-/// continues after the last completed step. Runs until graceful shutdown.
+/// confirmed before its inbox items are deleted. Live surfaces that the notifications started are ended. Any number of
+/// processes may run it. After a crash another process continues after the last completed step. Runs until graceful
+/// shutdown.
 struct NotificationRevoker: Service {
     /// The polling interval when nothing is due.
     static let pace = Duration.milliseconds(250)
@@ -70,8 +71,8 @@ struct NotificationRevoker: Service {
         report(ended, of: work.app)
     }
 
-    /// Revokes pushes and campaigns at the senders, and cancels the campaigns. The senders skip pushes of a campaign that
-    /// the registry has published before, or publishes later.
+    /// Revokes pushes and campaigns at the senders, and cancels the campaigns. The senders skip pushes of a campaign
+    /// that the registry has published before, or publishes later.
     private func publish(_ step: RevocationStore.Step, of app: AppID) async throws -> PublishResult {
         let moment = try await now()
         let messages =

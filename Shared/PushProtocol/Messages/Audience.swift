@@ -33,8 +33,7 @@ package struct Audience: Hashable, Sendable {
     /// Whether the campaign leaves a member out. The same user has another draw in each campaign.
     package func isHeldOut(_ user: UserID) -> Bool {
         guard let holdOut else { return false }
-        let id = DerivedID.notification(campaign: campaign, recipient: user).uuid
-        return (Int(id.0) << 8 | Int(id.1)) * 100 < holdOut * 65_536
+        return UserShare(percent: 0..<holdOut).contains(DerivedID.notification(campaign: campaign, recipient: user))
     }
 
     package enum Members: Hashable, Sendable {

@@ -54,12 +54,9 @@ struct FIDFallback: Sendable {
     /// The request to the registration token; `nil` without one, and if the token may be revoked.
     private func fallback(of request: TargetRequest, in app: AppID) -> TargetRequest? {
         guard let token = request.target.fallback else { return nil }
-        var target = request.target
-        (target.token, target.address, target.fallback) = (token, nil, nil)
-        guard !isRevoked(target, of: app) else { return nil }
-        return TargetRequest(
-            of: request.rendering, to: target, delivery: request.delivery, expiresAt: request.expiresAt,
-            campaign: request.campaign)
+        var request = request
+        (request.target.token, request.target.address, request.target.fallback) = (token, nil, nil)
+        return isRevoked(request.target, of: app) ? nil : request
     }
 
     /// Whether any registration of the token is revoked. The push does not carry the token's registration time.
@@ -90,10 +87,10 @@ struct FIDFallback: Sendable {
         let pushes = Set(requests.map(\.rendering)).sorted()
         let renumbered = Dictionary(uniqueKeysWithValues: pushes.enumerated().map { ($1, $0) })
         return await gateway.send(
-            requests.map {
-                TargetRequest(
-                    of: renumbered[$0.rendering] ?? 0, to: $0.target, delivery: $0.delivery, expiresAt: $0.expiresAt,
-                    campaign: $0.campaign)
+            requests.map { request in
+                var request = request
+                request.rendering = renumbered[request.rendering] ?? 0
+                return request
             },
             of: pushes.map { gateway.render(push($0)) }, in: push(pushes[0]).lane, mayStart: mayStart)
     }

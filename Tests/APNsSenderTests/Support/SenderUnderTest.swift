@@ -23,7 +23,7 @@ struct SenderUnderTest: Sendable {
     /// Connects to `url` for production, and for the sandbox unless `sandbox` is given.
     init(
         _ catalog: AppCatalog, url: String, sandbox: String? = nil, authorityFile: String, connections: Int = 4,
-        time: VirtualTime = .init(), revocations: Revocations? = nil, logger: Logger = .silent
+        time: VirtualTime = .init(movesTimeOfDay: true), revocations: Revocations? = nil, logger: Logger = .silent
     ) async throws {
         self.time = time
         let settings = try Settings.load(

@@ -25,7 +25,7 @@ import TestSupport
     /// Sends `first`, which occupies the only stream, then `second`. Calls `change` while `second` waits. Returns the
     /// result of `second` and the requested paths.
     private func outcome(
-        of second: Push, after first: Push = .sample(targets: [.sample(token: "aaaa")]), time: VirtualTime = .init(),
+        of second: Push, after first: Push = .sample(targets: [.sample(token: "aaaa")]), time: VirtualTime = .init(movesTimeOfDay: true),
         _ change: () throws -> Void
     ) async throws -> (SenderUnderTest.Result, paths: [String]) {
         let gate = Gate()
@@ -86,7 +86,7 @@ import TestSupport
     @Test func `given a push that waits for a stream, when it expires, then it is not sent`()
         async throws
     {
-        let time = VirtualTime()
+        let time = VirtualTime(movesTimeOfDay: true)
         let push = Push.sample(expiresAt: time.now + .seconds(4), targets: [.sample(token: "bbbb")])
         let (result, paths) = try await outcome(of: push, time: time) { time.advance(by: .seconds(5)) }
         #expect(result.answers == [.expired])

@@ -108,7 +108,7 @@ import TestSupport
         error: Duration
     ) async throws {
         let start = Timestamp.now
-        let time = VirtualTime(start: start + error)
+        let time = VirtualTime(start: start + error, movesTimeOfDay: true)
         let apns = try await ScriptedAPNs.start { request, _ in
             let issued = Self.issuedAt(request) ?? Timestamp(milliseconds: 0)
             // No test takes an hour.

@@ -169,6 +169,14 @@ import Testing
         #expect(common[0].contains("rules.tip.say.body"), "\(common)")
     }
 
+    @Test func `a misspelt or missing key of a rule without variants is reported once`() {
+        let text = Self.file("").replacing("to: { users: users }", with: "too: { users: users }")
+        let problems = Self.problems(text)
+        #expect(problems.filter { $0.contains("too") }.count == 1)
+        #expect(problems.filter { $0.contains("“to”") && $0.contains("missing") }.count == 1)
+        #expect(Set(problems).count == problems.count)
+    }
+
     @Test func `names of rules stay distinct`() {
         let text =
             Self.file(Self.two) + """

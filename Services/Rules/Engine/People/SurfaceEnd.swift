@@ -30,9 +30,9 @@ package struct SurfaceEnd: Hashable, Sendable {
     package var notification: UUID { DerivedID.uuid5(start, ["surface-end"]) }
 
     /// The rule that would end the surface by an event; `nil` if the item is not a live surface.
-    package var rule: String? { LiveItem.parts(of: item).map { "\($0.entry)-end\(isMessage ? "-message" : "")" } }
+    package var rule: String? { surface.rule }
 
-    private var isMessage: Bool { startRule.hasSuffix("-message") }
+    private var surface: Surface { Surface(app: app, startRule: startRule, item: item, event: event) }
 
     /// Returns the messages that end these surfaces, with at most ``Notification/maximumRecipients`` each.
     ///
@@ -42,8 +42,7 @@ package struct SurfaceEnd: Hashable, Sendable {
     package static func notifications(_ ends: [SurfaceEnd], by rules: RuleSets, now: Timestamp) -> [Notification] {
         var groups: [Surface: [Notification.Recipient]] = [:]
         for end in ends {
-            let surface = Surface(app: end.app, startRule: end.startRule, item: end.item, event: end.event)
-            groups[surface, default: []].append(
+            groups[end.surface, default: []].append(
                 Notification.Recipient(user: end.user, notification: end.notification))
         }
         return groups.sorted { $0.key.order < $1.key.order }.flatMap { surface, recipients in
@@ -63,17 +62,18 @@ private struct Surface: Hashable {
 
     var order: (String, String, String) { (app.rawValue, item, startRule) }
 
+    private var isMessage: Bool { startRule.hasSuffix("-message") }
+
+    var rule: String? { LiveItem.parts(of: item).map { "\($0.entry)-end\(isMessage ? "-message" : "")" } }
+
     func notification(to recipients: [Notification.Recipient], by rules: RuleSets, now: Timestamp) -> Notification? {
-        let end = SurfaceEnd(
-            app: app, user: recipients[0].user, start: recipients[0].notification, startRule: startRule, item: item,
-            event: event)
-        guard let (entry, thing) = LiveItem.parts(of: item), let rule = end.rule else { return nil }
+        guard let (entry, thing) = LiveItem.parts(of: item), let rule else { return nil }
         let id = DerivedID.uuid5(DerivedID.namespace, "surface-end", ids: recipients.map(\.notification))
         let startRule = rules[app]?.rule(named: startRule)
         var notification = Notification(
             trace: Trace(id: id, correlation: event, causation: event, traceparent: nil), app: app, rule: rule,
             lane: startRule?.how.lane ?? .interactive, content: Content(), recipients: recipients)
-        if rule.hasSuffix("-message") {
+        if isMessage {
             notification.content = message(entry, thing, now)
             notification.devices = startRule?.how.devices?.ofSummary ?? DeviceSelection(platforms: [.android])
         } else {

@@ -38,9 +38,7 @@ package struct EventDescription: Sendable {
         users = EventUser.all(of: type, shape, ruleSet).map { user in
             var user = user
             user.place = place(user.place)
-            user.uses = user.uses.map {
-                FieldUse(path: $0.path, place: place($0.place), isRequired: $0.isRequired, schema: $0.schema)
-            }
+            for index in user.uses.indices { user.uses[index].place = place(user.uses[index].place) }
             return user
         }
         fields = EventField.all(shape, users)

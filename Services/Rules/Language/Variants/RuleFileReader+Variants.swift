@@ -10,11 +10,12 @@ extension RuleFileReader {
     func rules(
         _ field: Field, name: String, _ catalog: [String: EventShape], _ defaults: AppDefaults
     ) -> [Rule] {
-        guard let table = table(field, keys: Self.ruleKeys, required: ["when", "to"]) else { return [] }
-        guard let section = table["variants"] else {
+        guard field.node.mapping?["variants"] != nil else {
             return rule(field, name: name, catalog: catalog, defaults: defaults).map { [$0] } ?? []
         }
-        guard let variants = members(section) else { return [] }
+        guard let table = table(field, keys: Self.ruleKeys, required: ["when", "to"]), let section = table["variants"],
+            let variants = members(section)
+        else { return [] }
         if variants.count < 2 { report(section, "a rule has at least two variants, for a comparison") }
         var rules: [Rule] = []
         var sum = 0

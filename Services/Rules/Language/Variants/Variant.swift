@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import PushProtocol
 
 extension Rule {
@@ -37,4 +38,11 @@ extension NotificationDraft {
 
     /// Whether the user is a recipient of the rule, among its variants.
     func concerns(_ user: UserID) -> Bool { variant?.includes(user, of: rendered.app) ?? true }
+}
+
+extension UserShare {
+    /// Whether the user is in this part of the draw with these names.
+    fileprivate func contains(_ user: UserID, in draw: [String]) -> Bool {
+        contains(DerivedID.uuid5(DerivedID.namespace, ["share"] + draw + [user.rawValue]))
+    }
 }

@@ -1,5 +1,4 @@
-package import PushProtocol
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A part of an app's users, drawn by a hash, such as the fifth to the ninth percent. The same user is always in the
 /// same part of a draw, and in independent parts of other draws.
@@ -9,10 +8,11 @@ package struct UserShare: Hashable, Sendable {
 
     package init(percent: Range<Int>) { self.percent = percent }
 
-    /// Whether the user is in this part of the draw with these names.
-    package func contains(_ user: UserID, in draw: [String]) -> Bool {
-        let id = DerivedID.uuid5(DerivedID.namespace, ["share"] + draw + [user.rawValue]).uuid
-        let point = (Int(id.0) << 8 | Int(id.1)) * 100
+    /// Whether the user with this id in the draw is in this part.
+    ///
+    /// - Parameter draw: derived from the draw and the user (``DerivedID``).
+    package func contains(_ draw: UUID) -> Bool {
+        let point = (Int(draw.uuid.0) << 8 | Int(draw.uuid.1)) * 100
         return percent.lowerBound * 65_536 <= point && point < percent.upperBound * 65_536
     }
 }
