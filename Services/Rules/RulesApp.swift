@@ -50,7 +50,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census, .events, .devices], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 24)
+        let database = try context.database(schema: "rules", migration: 26)
 
         let pool = database.pool
         let logger = context.logger
@@ -114,6 +114,8 @@ struct RulesApp {
                         store: RecordingStore(pool: pool), terms: { apps.recordings }),
                     now: now, logger: logger)
             case .statsRollup: StatsRollup(store: StatsStore(pool: pool, logger: logger), now: now, logger: logger)
+            case .variantGuard:
+                VariantGuard(store: VariantStore(pool), currentRules: currentRules, now: now, logger: logger)
             case .deliveryReportWorker:
                 DeliveryReportWorker(
                     service: context.name, store: ReportStore(pool: pool, logger: logger), bus: bus.bus, now: now,

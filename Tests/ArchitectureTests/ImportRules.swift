@@ -36,7 +36,8 @@ enum ImportRules {
         "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
         "RuleEngine": ["RuleLanguage", "PushProtocol"],
         "RuleDryRun": [
-            "RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol",
+            "RuleEngine", "RuleLanguage", "DecisionLog", "Contracts", "Providers", "Primitives", "ServiceKit",
+            "PushProtocol",
         ],
         "Rules": [
             "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",

@@ -9,12 +9,13 @@ import Testing
 
     private static func row(
         _ name: String, share: Int = 50, isHeldOut: Bool = false, _ users: Int, opened: Int = 0, dismissed: Int = 0,
-        off: Int = 0
+        off: Int = 0, gone: Int = 0
     ) -> VariantReport.Row {
         VariantReport.Row(
             VariantReport.Variant(name: name, rule: "tip-\(name)", share: share, isHeldOut: isHeldOut),
             VariantReport.Figures(
-                users: users, accepted: isHeldOut ? 0 : users, opened: opened, dismissed: dismissed, switchedOff: off))
+                users: users, accepted: isHeldOut ? 0 : users, opened: opened, dismissed: dismissed, switchedOff: off,
+                uninstalled: gone))
     }
 
     private static func report(
@@ -29,9 +30,9 @@ import Testing
         ])
         #expect(
             report.lines == [
-                "variant  share  users  accepted  opened  dismissed  switched off",
-                "plain      50%   5000      5000    1000          0             0",
-                "short      50%   5000      5000    1250          0             0",
+                "variant  share  users  accepted  opened  dismissed  switched off  uninstalled",
+                "plain      50%   5000      5000    1000          0             0            0",
+                "short      50%   5000      5000    1250          0             0            0",
                 "",
                 "“short” is better: 25.0 % of the users opened it, 20.0 % with “plain” (p = less than 0.001)",
             ])
@@ -54,6 +55,7 @@ import Testing
         #expect(verdict(Self.row("b", 5000, dismissed: 1300, off: 50), .dismissed) == .worse)
         // Harm counts more than openings.
         #expect(verdict(Self.row("b", 5000, opened: 1300, off: 200)) == .harmful)
+        #expect(verdict(Self.row("b", 5000, opened: 1300, off: 50, gone: 200)) == .harmful)
         // Fewer users that switch off are no harm.
         #expect(verdict(Self.row("b", 5000, opened: 1300, off: 0)) == .better)
     }
@@ -78,5 +80,38 @@ import Testing
         #expect(two.verdict(at: 1).pValue < 0.05 && two.verdict(at: 1).pValue > 0.0125)
         #expect(two.verdict(at: 1).verdict == .better)
         #expect(Self.report([control, close, close, close, close]).verdict(at: 1).verdict == .noDifference)
+    }
+
+    @Test func `each harm has half of the level, and is named`() throws {
+        let control = Self.row("a", 5000, off: 50, gone: 50)
+        func harm(_ row: VariantReport.Row) -> VariantReport.Harm? { Self.report([control, row]).harm(at: 1)?.harm }
+        #expect(harm(Self.row("b", 5000, off: 200, gone: 60)) == .switchedOff)
+        #expect(harm(Self.row("b", 5000, off: 60, gone: 200)) == .uninstalled)
+        #expect(harm(Self.row("b", 5000, off: 150, gone: 200)) == .uninstalled)
+        #expect(harm(Self.row("b", 5000, off: 60, gone: 60)) == nil)
+        #expect(harm(Self.row("b", 5000, off: 0, gone: 0)) == nil)
+        let report = Self.report([control, Self.row("b", 5000, off: 60, gone: 200)])
+        #expect(report.lines.last?.contains("4.0 % of the users uninstalled the app, 1.0 % with “a”") == true)
+        // A p-value between the half and the whole level is no harm.
+        let close = try #require(
+            (51...400).first { off in
+                let found = SequentialComparison(
+                    control: .init(users: 5000, hits: 50), treatment: .init(users: 5000, hits: off))
+                return found.pValue < VariantReport.level && found.pValue > VariantReport.level / 2
+            })
+        #expect(harm(Self.row("b", 5000, off: close, gone: 50)) == nil)
+    }
+
+    @Test func `a stopped variant says since when, and which variant its users get`() {
+        var row = Self.row("b", 5000, off: 200)
+        row.stoppedAt = Self.noon
+        let report = Self.report([Self.row("a", 5000, off: 50), row])
+        let noon = RFC3339.string(from: Self.noon)
+        #expect(
+            report.lines.last
+                == "“b” was stopped at \(noon), because it was harmful. Its users get “a”. Remove it, or give it another "
+                + "name to try it again")
+        #expect(report.json["variants"]?.array?[1]["stopped_at"] == .string(noon))
+        #expect(report.json["variants"]?.array?[0]["stopped_at"] == nil)
     }
 }

@@ -2,6 +2,8 @@ import ArgumentParser
 import DecisionLog
 import FoundationEssentials
 import PushProtocol
+import RuleDryRun
+import RuleLanguage
 
 /// `pushctl rules variants`: compares the variants of a rule.
 struct RuleVariantsCommand: AsyncParsableCommand {
@@ -10,7 +12,8 @@ struct RuleVariantsCommand: AsyncParsableCommand {
         discussion: """
             Each user counts once. The first variant of the file is the one that the others are compared with. The \
             result may be looked at any time: with no effect at all, a look at all times finds one in at most 5 % of \
-            the rules. Decisions older than the service keeps are not counted.
+            the rules. The service stops a harmful variant by itself: its users get the first one. Decisions older \
+            than the service keeps are not counted.
             """)
 
     private static let defaultLength = Duration.seconds(30 * 86_400)
@@ -34,12 +37,9 @@ struct RuleVariantsCommand: AsyncParsableCommand {
         let reports = try await withDatabase { database in
             var reports: [VariantReport] = []
             for rule in rules {
-                let figures = try await VariantStore(database).figures(
-                    of: rule.variants.map(\.rule), app: app, type: rule.type, from: from.date, until: until.date)
                 reports.append(
-                    VariantReport(
-                        app: app.rawValue, rule: rule.name, from: from.date, until: until.date, measure: measure,
-                        rows: rule.variants.map { VariantReport.Row($0, figures[$0.rule] ?? VariantReport.Figures()) }))
+                    try await VariantStore(database).report(
+                        of: rule, app: app, from: from.date, until: until.date, measure: measure))
             }
             return reports
         }
@@ -50,7 +50,9 @@ struct RuleVariantsCommand: AsyncParsableCommand {
 
     private func comparedRules(_ app: AppID) throws -> [ComparedRule] {
         let all: [ComparedRule]
-        do { all = try ComparedRule.load(path, app: app) } catch { throw CommandError("\(error)", .input) }
+        do { all = try AppRuleFile(path, app: app).ruleSet.comparedRules } catch {
+            throw CommandError("\(error)", .input)
+        }
         guard !all.isEmpty else { throw CommandError("no rule of \(app) has variants", .notFound) }
         guard let rule else { return all }
         guard let one = all.first(where: { $0.name == rule }) else {

@@ -4,14 +4,31 @@ import Synchronization
 
 /// The rules in force, replaced as a whole.
 final class CurrentRules: Sendable {
-    private let state: Mutex<RuleSets>
+    private let state: Mutex<State>
 
-    init(_ ruleSets: RuleSets) { state = Mutex(ruleSets) }
+    private struct State {
+        var ruleSets: RuleSets
+        var stops: VariantStops = [:]
+    }
 
-    var ruleSets: RuleSets { state.withLock { $0 } }
+    init(_ ruleSets: RuleSets) { state = Mutex(State(ruleSets: ruleSets)) }
+
+    var ruleSets: RuleSets { state.withLock { $0.ruleSets } }
 
     /// Whether the app's rule file has `clear-read`.
     func clearsRead(_ app: AppID) -> Bool { ruleSets[app]?.defaults.clearsRead ?? false }
 
-    func put(_ ruleSets: RuleSets) { state.withLock { $0 = ruleSets } }
+    /// Replaces the rules. Stopped variants stay stopped.
+    func put(_ ruleSets: RuleSets) {
+        state.withLock { $0.ruleSets = ruleSets.stopping($0.stops) }
+    }
+
+    /// Replaces the stopped variants.
+    func stop(_ stops: VariantStops) {
+        state.withLock { state in
+            guard stops != state.stops else { return }
+            state.stops = stops
+            state.ruleSets = state.ruleSets.stopping(stops)
+        }
+    }
 }

@@ -33,7 +33,7 @@ struct DryRun {
         var reason: String
     }
 
-    let ruleSets: RuleSets
+    var ruleSets: RuleSets
     /// The end of quiet hours is spread over this time. The service uses ``RuleDecision/spread``; with zero a
     /// preview shows the end of the quiet hours.
     var spread = Duration.zero

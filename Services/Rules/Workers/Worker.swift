@@ -6,6 +6,7 @@ enum Worker: String, CaseIterable, Sendable {
     case ruleReloader = "RuleReloader"
     case sweeper = "Sweeper"
     case statsRollup = "StatsRollup"
+    case variantGuard = "VariantGuard"
     case deliveryReportWorker = "DeliveryReportWorker"
     case scheduledSendWorker = "ScheduledSendWorker"
     case fanOutWorker = "FanOutWorker"

@@ -148,6 +148,7 @@ import TestSupport
         case .shownCopyClearer: try await clearShownCopies()
         case .deliveryReportWorker: try await report()
         case .statsRollup: try await tally()
+        case .variantGuard: try await stopVariants()
         case .sweeper: try await sweep()
         case .ruleReloader: try reload()
         case .censusWorker: try await census()
@@ -162,6 +163,29 @@ import TestSupport
             try await fixture.scheduledSendWorker.releaseDue()
             #expect(try fixture.published() == [Self.good])
             #expect(try await fixture.dead(.held) == ["unreadable"])
+        }
+    }
+
+    private func stopVariants() async throws {
+        try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
+            let text =
+                Self.rules(good, "{ type: news }") + """
+
+                        variants: { a: { share: 50% }, b: { share: 50% } }
+
+                    """
+            fixture.currentRules.put(RuleSets([try RuleFile.parse(text, file: "good.yaml")]))
+            try await fixture.spoil(
+                """
+                INSERT INTO rules.stopped_variant VALUES
+                    ('Not an app', 'only-b', now(), 'switched-off'), ('bad', 'gone', now(), 'uninstalled'),
+                    ('good', 'only-b', now(), 'switched-off')
+                """)
+            let worker = VariantGuard(
+                store: VariantStore(fixture.pool), currentRules: fixture.currentRules, now: { fixture.clock.now },
+                logger: .silent)
+            try await worker.compare()
+            #expect(fixture.currentRules.ruleSets[good]?.stops.keys.sorted() == ["only-b"])
         }
     }
 

@@ -16,7 +16,7 @@ import TestSupport
     /// Writes one decision of a rule about a user, with what became of it.
     private static func add(
         _ pool: PostgresPool, _ rule: String, _ user: String, answer: String = "push", reason: String = "wanted",
-        app: AppID = app, accepted: Bool = false, receipts: [String] = [], at: Date
+        app: AppID = app, accepted: Bool = false, receipts: [String] = [], deadAt: Date? = nil, at: Date
     ) async throws {
         let (event, notification) = (UUID(), UUID())
         try await pool.execute(
@@ -34,6 +34,13 @@ import TestSupport
                 """
                 INSERT INTO rules.outcome (notification, device, disposition, origin, at)
                 VALUES (\(notification), \(UUID()), 'accepted', 'apns', \(at))
+                """)
+        }
+        if let deadAt {
+            try await pool.execute(
+                """
+                INSERT INTO rules.outcome (notification, device, disposition, origin, at)
+                VALUES (\(notification), \(UUID()), 'unregistered', 'apns', \(deadAt))
                 """)
         }
         for what in receipts {
@@ -77,6 +84,32 @@ import TestSupport
             let untyped = try await VariantStore(pool).figures(
                 of: ["tip-a"], app: Self.app, type: nil, from: noon, until: later.addingTimeInterval(1))
             #expect(untyped["tip-a"]?.switchedOff == 0)
+        }
+    }
+
+    @Test func `a dead token within seven days is an uninstall`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let noon = Date(timeIntervalSince1970: 1_767_268_800)
+            let day: TimeInterval = 86_400
+            for user in ["u1", "u2", "u3", "u4", "u5"] {
+                try await Self.add(pool, "tip-a", user, accepted: true, at: noon)
+            }
+            // The answer to the same push, and to a push of another rule.
+            try await Self.add(pool, "tip-a", "u1", deadAt: noon.addingTimeInterval(2), at: noon.addingTimeInterval(1))
+            try await Self.add(
+                pool, "other", "u2", deadAt: noon.addingTimeInterval(6 * day), at: noon.addingTimeInterval(6 * day))
+            // Too late, in another app, and before.
+            try await Self.add(
+                pool, "other", "u3", deadAt: noon.addingTimeInterval(7 * day + 60), at: noon.addingTimeInterval(6 * day)
+            )
+            try await Self.add(
+                pool, "other", "u4", app: AppID(rawValue: "second")!, deadAt: noon.addingTimeInterval(60),
+                at: noon.addingTimeInterval(30))
+            try await Self.add(
+                pool, "other", "u5", deadAt: noon.addingTimeInterval(-60), at: noon.addingTimeInterval(-90))
+            let figures = try await VariantStore(pool).figures(
+                of: ["tip-a"], app: Self.app, type: nil, from: noon, until: noon.addingTimeInterval(60))
+            #expect(figures["tip-a"]?.users == 5 && figures["tip-a"]?.uninstalled == 2)
         }
     }
 }

@@ -203,4 +203,70 @@ import Testing
             #expect(problems.contains { $0.contains(problem) }, "\(problems)")
         }
     }
+
+    // MARK: - Stops
+
+    private static func recipients(_ set: RuleSet, at time: Int64) throws -> [String: Set<UserID>] {
+        let moment = Timestamp(milliseconds: time)
+        let drafts = try set.evaluate(event(users), now: moment, arrivedAt: moment)
+        return Dictionary(
+            uniqueKeysWithValues: drafts.map { ($0.rendered.rule, Set($0.recipients.map(\.user))) })
+    }
+
+    @Test func `from its time on, users of a stopped variant get the first one`() throws {
+        let set = try parse(Self.file(Self.two))
+        let before = try Self.recipients(set, at: 0)
+        let stopped = set.stopping(["tip-short": Timestamp(milliseconds: 1000), "gone": Timestamp(milliseconds: 0)])
+        #expect(stopped.stops == ["tip-short": Timestamp(milliseconds: 1000)])
+        #expect(try Self.recipients(stopped, at: 999) == before)
+        #expect(try Self.recipients(stopped, at: 1000) == ["tip-plain": Set(Self.users)])
+        #expect(try Self.recipients(stopped.stopping([:]), at: 1000) == before)
+        // The first one has no other to fall back to.
+        #expect(set.stopping(["tip-plain": Timestamp(milliseconds: 0)]).stops.isEmpty)
+    }
+
+    @Test func `of three variants, only the stopped one moves`() throws {
+        let three = """
+                variants:
+                  plain: { share: 30% }
+                  short: { share: 30%, say: { body: Do it } }
+                  loud: { share: 40%, say: { body: DO IT } }
+            """
+        let set = try parse(Self.file(three))
+        let before = try Self.recipients(set, at: 0)
+        let after = try Self.recipients(set.stopping(["tip-loud": Timestamp(milliseconds: 0)]), at: 0)
+        #expect(after["tip-short"] == before["tip-short"])
+        #expect(after["tip-plain"] == before["tip-plain"]?.union(before["tip-loud"] ?? []))
+        #expect(after["tip-loud"] == nil)
+    }
+
+    @Test func `a reload keeps the stops`() throws {
+        let current = CurrentRules(RuleSets([try parse(Self.file(Self.two))]))
+        let app = AppID(rawValue: "test")!
+        let stops = ["tip-short": Timestamp(milliseconds: 5)]
+        current.stop([app: stops])
+        #expect(current.ruleSets[app]?.stops == stops)
+        current.put(RuleSets([try parse(Self.file(Self.two))]))
+        #expect(current.ruleSets[app]?.stops == stops)
+        current.stop([:])
+        #expect(current.ruleSets[app]?.stops.isEmpty == true)
+    }
+
+    @Test func `a replay has the stops of the recorded decisions`() throws {
+        let set = try parse(Self.file(Self.two))
+        let now = Timestamp(milliseconds: 2000)
+        let stopped = set.stopping(["tip-short": Timestamp(milliseconds: 1000)])
+        let event = Self.event(Self.users)
+        let one = EventCase(
+            event, ruleSet: stopped, arrivedAt: now, drafts: try stopped.evaluate(event, now: now, arrivedAt: now))
+        var recorder = DecisionRecorder([event.app], now: now)
+        #expect(recorder.add(one, isPage: false, [:], ItemState()))
+        var people: [PersonKey: Person] = [:]
+        let decisions = one.decisions(&people, ItemState(), now: now)
+        recorder.count(decisions.count)
+        #expect(Set(decisions.map(\.rule)) == ["tip-plain"] && decisions.count == Self.users.count)
+        var recording = try #require(recorder.recordings.first)
+        recording.body = try #require(try Recording.Body(kind: recording.kind, text: try recording.text()))
+        #expect(try recording.replayed(by: RuleSets([set])) { _ in nil } == decisions)
+    }
 }

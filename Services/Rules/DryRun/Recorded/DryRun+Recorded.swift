@@ -34,6 +34,7 @@ extension DryRun {
 
     private mutating func take(_ inputs: RecordedInputs, of recording: Recording) {
         let app = recording.app
+        ruleSets = ruleSets.stopping([app: inputs.stopped ?? [:]])
         for (id, person) in inputs.people {
             if let user = UserID(rawValue: id) { take(person, PersonKey(app: app, user: user)) }
         }

@@ -11,6 +11,8 @@ package struct EventCase: Sendable {
     package var drafts: [NotificationDraft]
     /// Whether the items of the event are stored, because the app's rules revoke items or complete them by receipts.
     package var storesItems: Bool
+    /// The stopped variants of the rules (``RuleSet/stops``).
+    package var stops: [String: Timestamp]
 
     package init(
         _ event: DomainEvent, ruleSet: RuleSet, arrivedAt arrival: Timestamp, drafts: [NotificationDraft],
@@ -22,6 +24,7 @@ package struct EventCase: Sendable {
         self.signals = signals
         self.drafts = drafts
         storesItems = ruleSet.storesItems
+        stops = ruleSet.stops
     }
 }
 

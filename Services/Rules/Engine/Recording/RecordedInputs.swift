@@ -13,6 +13,8 @@ package struct RecordedInputs: Codable, Hashable, Sendable {
     package var replaced: [String: [ReplacedNotification]]?
     /// The rules whose item has too many notifications to replace.
     package var tooManyReplaced: [String]?
+    /// The stopped variants, by the names of their rules.
+    package var stopped: [String: Timestamp]?
 
     package struct Member: Codable, Hashable, Sendable {
         package var user: UserID
@@ -39,6 +41,7 @@ package struct RecordedInputs: Codable, Hashable, Sendable {
         self.init(groups: groups.isEmpty ? nil : groups)
         for draft in event.drafts where !draft.hasUnknownRecipients { add(draft, event, people) }
         self.items = RecordedItems(event, items)
+        stopped = event.stops.isEmpty ? nil : event.stops
         for draft in event.drafts {
             guard let replacement = draft.replacement else { continue }
             let rule = draft.rendered.rule

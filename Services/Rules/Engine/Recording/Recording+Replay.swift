@@ -34,6 +34,7 @@ extension Recording {
 extension RecordedEvent {
     fileprivate func decisions(by ruleSets: RuleSets, now: Timestamp) throws(ReplayObstacle) -> [DecisionRecord] {
         let event = event.event
+        let ruleSets = ruleSets.stopping([event.app: inputs.stopped ?? [:]])
         guard case .notify(let drafts, let signals, let set) = ruleSets.evaluate(event, now: now, arrivedAt: arrived)
         else { throw .refused }
         var one = EventCase(event, ruleSet: set, arrivedAt: arrived, drafts: drafts, signals: signals)
@@ -56,6 +57,7 @@ extension RecordedEvent {
 extension RecordedPage {
     /// The event with the notification to the users of this step; `nil` if the rule is gone.
     package func eventCase(of event: DomainEvent, by set: RuleSet) -> EventCase? {
+        let set = set.stopping(inputs.stopped ?? [:])
         guard var draft = try? set.evaluate(event, by: rule, arrivedAt: arrived) else { return nil }
         let users = Set(users)
         draft.recipients.removeAll { !users.contains($0.user) }

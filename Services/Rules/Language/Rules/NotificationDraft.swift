@@ -22,7 +22,7 @@ package struct NotificationDraft: Hashable, Sendable {
     package var part = ""
     package var terms = Terms()
     /// The form of the rule. Only its users are recipients.
-    var variant: Rule.Variant?
+    var variant: VariantDraw?
     /// Renders the content for each recipient; `nil`: all recipients get the same content.
     package var localizer: RecipientLocalizer?
     /// Groups whose members are recipients too, and not in ``recipients`` yet.

@@ -58,6 +58,14 @@ package struct RuleSet: Sendable {
         self.rulesByEvent = rulesByEvent.mapValues { ($0, RuleIndex($0.map(\.when))) }
     }
 
+    /// Returns the rule set with other rules, and everything else unchanged.
+    func with(_ rules: [Rule]) -> RuleSet {
+        RuleSet(
+            app: app, version: version, events: events, defaults: defaults, rules: rules, signals: signals,
+            memberships: memberships, doneByReceipts: doneByReceipts, borrowedEvents: borrowedEvents,
+            replacements: replacements)
+    }
+
     /// Whether the items of decided events are stored, for revocations, replacements and receipts.
     package var storesItems: Bool { revokesItems || !replacements.isEmpty || !doneByReceipts.isEmpty }
 
@@ -157,7 +165,7 @@ extension Rule {
             scope, now: event.time.map(Timestamp.init) ?? arrival, campaign: id("campaign"))
         draft.segment = try segment(event, scope, audience)
         draft.audience = draft.segment == nil ? audience : nil
-        draft.variant = variant
+        draft.variant = variant?.draw(at: arrival)
         let named = try recipients(scope).filter { draft.concerns($0.user) }
         draft.recipients = named.map { named in
             Notification.Recipient(

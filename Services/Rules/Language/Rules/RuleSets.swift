@@ -15,6 +15,10 @@ package struct RuleSets: Sendable {
         self.isConfigured = isConfigured
     }
 
+    func map(_ change: (RuleSet) -> RuleSet) -> RuleSets {
+        RuleSets(ruleSets.values.map(change), isConfigured: isConfigured)
+    }
+
     /// The rules in force for an app; `nil` if it has no rule file and is not configured.
     package subscript(app: AppID) -> RuleSet? {
         ruleSets[app] ?? (isConfigured(app) ? .builtIn(for: app) : nil)

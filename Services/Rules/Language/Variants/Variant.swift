@@ -10,10 +10,42 @@ extension Rule {
         package var share: UserShare
         /// Whether its users get nothing, so that the effect of the notification can be measured.
         package var isHeldOut = false
+        /// The time from which its users get the first variant.
+        package fileprivate(set) var stoppedAt: Timestamp?
+        /// For the first variant: the shares of stopped variants.
+        fileprivate var takenOver: [TakenShare] = []
 
-        package func includes(_ user: UserID, of app: AppID) -> Bool {
-            share.contains(user, in: ["variant", app.rawValue, rule])
+        package init(rule: String, name: String, share: UserShare, isHeldOut: Bool = false) {
+            self.rule = rule
+            self.name = name
+            self.share = share
+            self.isHeldOut = isHeldOut
         }
+
+        /// The users of the variant for an event that arrived at this time.
+        func draw(at arrival: Timestamp) -> VariantDraw {
+            var shares: [UserShare] = []
+            if stoppedAt.map({ arrival < $0 }) ?? true { shares.append(share) }
+            shares += takenOver.filter { $0.from <= arrival }.map(\.share)
+            return VariantDraw(rule: rule, shares: shares, isHeldOut: isHeldOut)
+        }
+    }
+
+    fileprivate struct TakenShare: Hashable, Sendable {
+        let share: UserShare
+        let from: Timestamp
+    }
+}
+
+/// The users of a variant for one event.
+struct VariantDraw: Hashable, Sendable {
+    let rule: String
+    let shares: [UserShare]
+    let isHeldOut: Bool
+
+    func includes(_ user: UserID, of app: AppID) -> Bool {
+        let names = ["variant", app.rawValue, rule]
+        return shares.contains { $0.contains(user, in: names) }
     }
 }
 
@@ -44,5 +76,50 @@ extension UserShare {
     /// Whether the user is in this part of the draw with these names.
     fileprivate func contains(_ user: UserID, in draw: [String]) -> Bool {
         contains(DerivedID.uuid5(DerivedID.namespace, ["share"] + draw + [user.rawValue]))
+    }
+}
+
+// MARK: - Stops
+
+/// The variants that are stopped, by app.
+package typealias VariantStops = [AppID: [String: Timestamp]]
+
+extension RuleSets {
+    /// Returns the rules with these stops instead of earlier ones.
+    package func stopping(_ stops: VariantStops) -> RuleSets {
+        map { $0.stopping(stops[$0.app] ?? [:]) }
+    }
+}
+
+extension RuleSet {
+    /// The stopped variants, by the names of their rules, with the time from which events have the first variant instead.
+    package var stops: [String: Timestamp] {
+        Dictionary(rules.compactMap { rule in rule.variant?.stoppedAt.map { (rule.name, $0) } }) { first, _ in first }
+    }
+
+    /// Returns the rules with these stops instead of earlier ones.
+    ///
+    /// Events that arrived before the time of a stop keep the variant, so that a step of a fan-out and a redelivered event
+    /// have the users of the first delivery. The first variant and unknown names are ignored.
+    ///
+    /// - Parameter stops: times by the names of the variants' rules.
+    package func stopping(_ stops: [String: Timestamp]) -> RuleSet {
+        guard stops != self.stops else { return self }
+        var rules = rules
+        var first: [String: Int] = [:]
+        for index in rules.indices {
+            guard var variant = rules[index].variant else { continue }
+            (variant.stoppedAt, variant.takenOver) = (nil, [])
+            if let place = first[variant.rule] {
+                variant.stoppedAt = stops[rules[index].name]
+                if let from = variant.stoppedAt {
+                    rules[place].variant?.takenOver.append(Rule.TakenShare(share: variant.share, from: from))
+                }
+            } else {
+                first[variant.rule] = index
+            }
+            rules[index].variant = variant
+        }
+        return with(rules)
     }
 }

@@ -1,0 +1,14 @@
+/// A rule with variants.
+package struct ComparedRule: Hashable, Sendable {
+    package let name: String
+    /// The preference type of its notifications.
+    package let type: String?
+    /// In the order of the file.
+    package let variants: [VariantReport.Variant]
+
+    package init(name: String, type: String?, variants: [VariantReport.Variant]) {
+        self.name = name
+        self.type = type
+        self.variants = variants
+    }
+}
