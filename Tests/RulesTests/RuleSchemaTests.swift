@@ -21,6 +21,7 @@ import Testing
         types: { t: { about: x } }
         caps: { c: { at-most: 1, within: 1h } }
         hold-out: { share: 5%, types: t }
+        daily-promise: 6
         events:
           e: { from: other, examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] }
           f: { examples: [{ n: 1 }] }

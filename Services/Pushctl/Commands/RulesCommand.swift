@@ -8,6 +8,6 @@ struct RulesCommand: AsyncParsableCommand {
         abstract:
             "Check rule files, preview their notifications, compare two versions, describe their events, and count outcomes.",
         subcommands: RuleTool.commands.filter { $0 != RuleTool.Diff.self } + [
-            RulesDiffCommand.self, RuleCountsCommand.self, RuleVariantsCommand.self,
+            RulesDiffCommand.self, RuleCountsCommand.self, RuleVariantsCommand.self, RuleAttentionCommand.self,
         ])
 }

@@ -2,7 +2,7 @@ import Primitives
 import PushProtocol
 import Yams
 
-// MARK: - zone, language, types, caps, clear-read, hold-out
+// MARK: - zone, language, types, caps, clear-read, hold-out, daily-promise
 
 extension RuleFileReader {
     /// Reads the settings that apply to all rules of a file.
@@ -12,7 +12,8 @@ extension RuleFileReader {
             zone: table["zone"].flatMap { zone($0) } ?? .utc,
             language: table["language"].flatMap { language($0) } ?? .english, types: types,
             caps: table["caps"].map(caps) ?? [:], clearsRead: table["clear-read"].flatMap(flag) ?? false,
-            holdOut: table["hold-out"].flatMap { holdOut($0, types: types) })
+            holdOut: table["hold-out"].flatMap { holdOut($0, types: types) },
+            dailyPromise: table["daily-promise"].flatMap { number($0, 1...100) })
     }
 
     private func language(_ field: Field) -> Language? {

@@ -8,6 +8,8 @@ package struct AppDefaults: Hashable, Sendable {
     /// Whether a notification that its user reads or dismisses on one device is removed from the others.
     package var clearsRead = false
     package var holdOut: HoldOut?
+    /// The notifications a day that the app promises a user at most. It is for reports, and limits nothing.
+    package var dailyPromise: Int?
     /// The quiet hours of users without their own. Only a ``RuleBranch`` sets them, not a rule file.
     package var quietHours: QuietHours?
 

@@ -66,6 +66,11 @@ package struct RuleSet: Sendable {
             replacements: replacements)
     }
 
+    /// The names of the rules whose notifications users notice, with the built-in ones.
+    package var visibleRules: [String] {
+        (rules + directRules.values).filter(\.isUserVisible).map(\.name).sorted()
+    }
+
     /// Whether the items of decided events are stored, for revocations, replacements and receipts.
     package var storesItems: Bool { revokesItems || !replacements.isEmpty || !doneByReceipts.isEmpty }
 
