@@ -5,7 +5,8 @@ import Yams
 /// An app's rule file: `<app>.yaml`.
 package enum RuleFile {
     package static let keys = [
-        "app", "language", "zone", "types", "caps", "clear-read", "hold-out", "daily-promise", "events", "groups", "presence", "reads",
+        "app", "language", "zone", "types", "caps", "clear-read", "hold-out", "daily-promise", "events", "groups",
+        "presence", "reads",
         "done", "revoke", "replace", "live", "rules",
     ]
     package static let required = ["app", "events", "rules"]
