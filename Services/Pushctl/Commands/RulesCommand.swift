@@ -9,5 +9,6 @@ struct RulesCommand: AsyncParsableCommand {
             "Check rule files, preview their notifications, compare two versions, describe their events, and count outcomes.",
         subcommands: RuleTool.commands.filter { $0 != RuleTool.Diff.self } + [
             RulesDiffCommand.self, RuleCountsCommand.self, RuleVariantsCommand.self, RuleAttentionCommand.self,
+            RuleFunnelCommand.self,
         ])
 }

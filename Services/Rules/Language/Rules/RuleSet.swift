@@ -71,6 +71,13 @@ package struct RuleSet: Sendable {
         (rules + directRules.values).filter(\.isUserVisible).map(\.name).sorted()
     }
 
+    /// The preference types by the names of their rules, with the built-in ones.
+    package var typesByRule: [String: String] {
+        Dictionary((rules + directRules.values).compactMap { rule in rule.policy.type.map { (rule.name, $0) } }) {
+            first, _ in first
+        }
+    }
+
     /// Whether the items of decided events are stored, for revocations, replacements and receipts.
     package var storesItems: Bool { revokesItems || !replacements.isEmpty || !doneByReceipts.isEmpty }
 

@@ -1,0 +1,44 @@
+import ArgumentParser
+import DecisionLog
+import FoundationEssentials
+import PushProtocol
+import RuleDryRun
+import RuleLanguage
+
+/// `pushctl rules funnel`: the notifications from the decision to the user.
+struct RuleFunnelCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "funnel",
+        abstract: "Print how many notifications were decided, sent, accepted, opened and dismissed.",
+        discussion: """
+            By rule, type or day, it counts notifications. By platform or app version, it counts the pushes to devices; \
+            deleted registrations are “unknown”. Decisions older than the service keeps are not counted.
+            """)
+
+    private static let defaultLength = Duration.seconds(7 * 86_400)
+
+    @Argument(help: ArgumentHelp("The app's rule file, or the folder of rule files.", valueName: "path"))
+    var path: String
+    @Option(help: "The app.") var app: String
+    @Option(help: "rule, type, day, platform or app-version.") var by = Funnel.Property.rule
+    @Option(help: "The start, such as 2026-03-31T09:00:00Z. Default: 7 days before --until.") var from: String?
+    @Option(help: "Until when; now.") var until: String?
+    @OptionGroup var output: OutputOption
+
+    func run() async throws {
+        let app = try AppID(named: app)
+        let rules: RuleSet
+        do { rules = try AppRuleFile(path, app: app).ruleSet } catch { throw CommandError("\(error)", .input) }
+        let until = try until.map(Timestamp.init(argument:)) ?? .now
+        let from = try from.map(Timestamp.init(argument:)) ?? until - Self.defaultLength
+        guard from < until else { throw CommandError("--from must be before --until", .usage) }
+        var funnel = try await withDatabase { database in
+            try await FunnelStore(database).funnel(
+                by: by, of: app, from: from.date, until: until.date, zone: rules.defaults.zone.name)
+        }
+        if by == .type { funnel = funnel.byType(rules.typesByRule) }
+        try output.write(funnel.json, text: funnel.lines)
+    }
+}
+
+extension Funnel.Property: ExpressibleByArgument {}
