@@ -92,7 +92,7 @@ extension AttentionReport {
     package var json: JSONValue {
         var members: [String: JSONValue] = [
             "app": .string(app), "from": .string(RFC3339.string(from: from)),
-            "until": .string(RFC3339.string(from: until)), "promise": .optional(promise.map { .int(Int64($0)) }),
+            "until": .string(RFC3339.string(from: until)), "promise": promise.map { .int(Int64($0)) } ?? .null,
             "notifications": .int(Int64(days.notifications)), "users": .int(Int64(days.users)),
             "a_day": [
                 "median": .int(Int64(days.median)), "p90": .int(Int64(days.ninety)),

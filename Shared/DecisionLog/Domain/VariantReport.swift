@@ -176,7 +176,7 @@ extension VariantReport {
         let shares =
             "\(percent(treatment.figures.group(measure))) of the users \(measure.rawValue) it, "
             + "\(percent(control.figures.group(measure))) with \(first)"
-        func shares(_ harm: Harm) -> String {
+        func words(_ harm: Harm) -> String {
             "\(percent(treatment.figures.group(harm))) of the users \(harm.words), "
                 + "\(percent(control.figures.group(harm))) with \(first)"
         }
@@ -194,8 +194,8 @@ extension VariantReport {
         case .better: return "\(name) is better: \(shares) (\(p))"
         case .worse: return "\(name) is worse: \(shares) (\(p))"
         case .harmful:
-            return "\(name) is harmful, remove it: \(shares(harm(at: index)?.harm ?? .switchedOff)) (\(p))"
-        case .notHarmful: return "\(name): no harm shown so far: \(shares(.switchedOff)) (\(p))"
+            return "\(name) is harmful, remove it: \(words(harm(at: index)?.harm ?? .switchedOff)) (\(p))"
+        case .notHarmful: return "\(name): no harm shown so far: \(words(.switchedOff)) (\(p))"
         }
     }
 
