@@ -1,4 +1,5 @@
 package import DecisionLog
+import PushProtocol
 package import RuleLanguage
 
 extension RuleSet {
