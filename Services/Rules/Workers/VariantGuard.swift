@@ -29,19 +29,19 @@ struct VariantGuard: Service {
     let logger: Logger
 
     func run() async throws {
-        var next = ContinuousClock.now
-        await PeriodicTask(
-            every: Self.pace, failureMessage: "Cannot compare variants; retrying",
+        async let reading: Void = PeriodicTask(
+            every: Self.pace, failureMessage: "Cannot read stopped variants; retrying",
+            recoveryMessage: "Reading stopped variants again", logger: logger
+        ).run { try await readStops() }
+        async let comparing: Void = PeriodicTask(
+            every: Self.comparison, failureMessage: "Cannot compare variants; retrying",
             recoveryMessage: "Comparing variants again", logger: logger
         ).runWithOwnPauses {
-            try await readStops()
             let start = ContinuousClock.now
-            if start >= next {
-                try await compare()
-                next = .now + max(Self.comparison, (.now - start) * Self.share)
-            }
-            return Self.pace
+            try await compare()
+            return max(Self.comparison, (.now - start) * Self.share)
         }
+        _ = await (reading, comparing)
     }
 
     /// Puts the stops in force.
