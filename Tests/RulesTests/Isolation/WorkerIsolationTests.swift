@@ -169,7 +169,7 @@ import TestSupport
     private func stopVariants() async throws {
         try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             let text =
-                Self.rules(good, "{ type: news }") + """
+                Self.rules(Self.good, "{ type: news }") + """
 
                         variants: { a: { share: 50% }, b: { share: 50% } }
 
@@ -185,7 +185,7 @@ import TestSupport
                 store: VariantStore(fixture.pool), currentRules: fixture.currentRules, now: { fixture.clock.now },
                 logger: .silent)
             try await worker.compare()
-            #expect(fixture.currentRules.ruleSets[good]?.stops.keys.sorted() == ["only-b"])
+            #expect(fixture.currentRules.ruleSets[Self.good]?.stops.keys.sorted() == ["only-b"])
         }
     }
 

@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import PushProtocol
 import Testing
+import TestSupport
 
 @testable import RuleEngine
 @testable import RuleLanguage

@@ -260,7 +260,8 @@ import Testing
         let one = EventCase(
             event, ruleSet: stopped, arrivedAt: now, drafts: try stopped.evaluate(event, now: now, arrivedAt: now))
         var recorder = DecisionRecorder([event.app], now: now)
-        #expect(recorder.add(one, isPage: false, [:], ItemState()))
+        let isRecorded = recorder.add(one, isPage: false, [:], ItemState())
+        #expect(isRecorded)
         var people: [PersonKey: Person] = [:]
         let decisions = one.decisions(&people, ItemState(), now: now)
         recorder.count(decisions.count)
