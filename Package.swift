@@ -225,8 +225,8 @@ let package = Package(
         library(
             "RuleDryRun", path: "Rules/DryRun",
             [
-                "RuleEngine", "RuleLanguage", "DecisionLog", "Contracts", "Providers", "Primitives", "ServiceKit",
-                "PushProtocol", argumentParser,
+                "RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol",
+                argumentParser,
             ],
             embedded: ["rule-file.schema.json"]),
         service(

@@ -50,7 +50,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
             publishingTo: [.notifications, .census, .events, .devices], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 26)
+        let database = try context.database(schema: "rules", migration: 25)
 
         let pool = database.pool
         let logger = context.logger

@@ -36,8 +36,7 @@ enum ImportRules {
         "RuleLanguage": ["Primitives", "PushProtocol", "StrictYAML"],
         "RuleEngine": ["RuleLanguage", "PushProtocol"],
         "RuleDryRun": [
-            "RuleEngine", "RuleLanguage", "DecisionLog", "Contracts", "Providers", "Primitives", "ServiceKit",
-            "PushProtocol",
+            "RuleEngine", "RuleLanguage", "Contracts", "Providers", "Primitives", "ServiceKit", "PushProtocol",
         ],
         "Rules": [
             "RuleDryRun", "RuleEngine", "RuleLanguage", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog",

@@ -21,10 +21,10 @@ import Testing
     @Test func `each step has the share of the step before`() {
         #expect(
             Self.rules.lines == [
-                "rule   decided        sent     accepted     opened  dismissed",
-                "order      200  100 (50 %)    80 (80 %)  20 (25 %)    4 (5 %)",
-                "offer       50   25 (50 %)   25 (100 %)    0 (0 %)   5 (20 %)",
-                "plain        1     0 (0 %)            0          0          0",
+                "rule   decided        sent    accepted     opened  dismissed",
+                "order      200  100 (50 %)   80 (80 %)  20 (25 %)    4 (5 %)",
+                "offer       50   25 (50 %)  25 (100 %)    0 (0 %)   5 (20 %)",
+                "plain        1     0 (0 %)           0          0          0",
             ])
         let json = Self.rules.json
         #expect(json["by"] == "rule")

@@ -50,7 +50,9 @@ struct RuleVariantsCommand: AsyncParsableCommand {
 
     private func comparedRules(_ app: AppID) throws -> [ComparedRule] {
         let all: [ComparedRule]
-        do { all = try AppRuleFile(path, app: app).ruleSet.comparedRules } catch {
+        do {
+            all = try AppRuleFile(path, app: app).ruleSet.variedRules.map(ComparedRule.init)
+        } catch {
             throw CommandError("\(error)", .input)
         }
         guard !all.isEmpty else { throw CommandError("no rule of \(app) has variants", .notFound) }
@@ -64,3 +66,14 @@ struct RuleVariantsCommand: AsyncParsableCommand {
 }
 
 extension VariantReport.Measure: ExpressibleByArgument {}
+
+extension ComparedRule {
+    fileprivate init(_ rule: RuleSet.VariedRule) {
+        self.init(
+            name: rule.name, type: rule.type,
+            variants: rule.variants.map { name, variant in
+                VariantReport.Variant(
+                    name: variant.name, rule: name, share: variant.share.percent.count, isHeldOut: variant.isHeldOut)
+            })
+    }
+}

@@ -3,7 +3,6 @@ import Logging
 import Metrics
 import Postgres
 import PushProtocol
-import RuleDryRun
 import RuleLanguage
 import ServiceKit
 import ServiceLifecycle
@@ -50,7 +49,9 @@ struct VariantGuard: Service {
     /// Compares the variants of all rules, and stops those that harm.
     func compare() async throws {
         for set in currentRules.ruleSets.ruleSets.values {
-            for rule in set.comparedRules where !Task.isCancelled { try await compare(rule, of: set.app) }
+            for rule in set.variedRules where !Task.isCancelled {
+                try await compare(ComparedRule(rule), of: set.app)
+            }
         }
         try await readStops()
     }
@@ -73,5 +74,16 @@ struct VariantGuard: Service {
                     LogKey.app: "\(app)", "rule": "\(row.variant.rule)", LogKey.reason: "\(harm.harm.rawValue)",
                 ])
         }
+    }
+}
+
+extension ComparedRule {
+    fileprivate init(_ rule: RuleSet.VariedRule) {
+        self.init(
+            name: rule.name, type: rule.type,
+            variants: rule.variants.map { name, variant in
+                VariantReport.Variant(
+                    name: variant.name, rule: name, share: variant.share.percent.count, isHeldOut: variant.isHeldOut)
+            })
     }
 }

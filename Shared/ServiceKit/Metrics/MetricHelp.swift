@@ -101,6 +101,7 @@ package enum MetricHelp {
             "Pushes revoked by a change of preferences, an operator or a rule file.",
         "heliograph_rules_released_users_total": "Users with a push that had been held.",
         "heliograph_rules_reports_total": "Delivery reports.",
+        "heliograph_rules_variants_stopped_total": "Variants of rules that were stopped because they were harmful.",
         "heliograph_rules_revocations_total": "Revocations of operators and rule files that were carried out.",
         "heliograph_stream_age_seconds": "Age of the last confirmed read of the stream.",
         "heliograph_stream_read_total": "Messages read from the stream.",

@@ -256,7 +256,8 @@ import Testing
         let set = try parse(Self.file(Self.two))
         let now = Timestamp(milliseconds: 2000)
         let stopped = set.stopping(["tip-short": Timestamp(milliseconds: 1000)])
-        let event = Self.event(Self.users)
+        let event = RulesTests.event(
+            "tip", app: "test", ["users": .array(Self.users.map { .string($0.rawValue) })])
         let one = EventCase(
             event, ruleSet: stopped, arrivedAt: now, drafts: try stopped.evaluate(event, now: now, arrivedAt: now))
         var recorder = DecisionRecorder([event.app], now: now)

@@ -68,7 +68,8 @@ package struct RuleSet: Sendable {
 
     /// The names of the rules whose notifications users notice, with the built-in ones.
     package var visibleRules: [String] {
-        (rules + directRules.values).filter(\.isUserVisible).map(\.name).sorted()
+        (rules + directRules.values).filter { $0.isUserVisible && $0.name != DirectRule.silent.rawValue }.map(\.name)
+            .sorted()
     }
 
     /// The preference types by the names of their rules, with the built-in ones.
