@@ -74,8 +74,13 @@ struct DecisionStore: Sendable {
                 var present: [EventCase] = []
                 for event in events where knownEvents[event.record.key]?.isSettled != true { present.append(event) }
                 var recorder = DecisionRecorder(recordedApps(), now: now)
-                let largeAudiences = try await gatherMembers(&present, knownEvents, &recorder, transaction)
+                let (largeAudiences, openings) = try await gatherMembers(
+                    &present, knownEvents, &recorder, transaction)
                 try await transaction.open(largeAudiences)
+                try await transaction.openChannels(openings, now: now)
+                try await transaction.addressChannels(&present, now: now) { event, draft in
+                    knownEvents[event.record.key].map { $0.users[draft.rendered.rule] ?? [] }
+                }
                 try await transaction.findReplaced(&present, known: Set(knownEvents.keys))
                 if isLate {
                     recorder.leaveOut(try await transaction.eventsOfErased(recorder.names(in: present), present))
@@ -123,12 +128,13 @@ struct DecisionStore: Sendable {
     /// Adds group members to the recipients: the present members or, for a known event, the recipients of its first
     /// delivery. Removes notifications with more recipients than ``LargeAudience/threshold``.
     ///
-    /// - Returns: the removed notifications of new events.
+    /// - Returns: the removed notifications of new events, and the channels that new events open.
     private func gatherMembers(
         _ events: inout [EventCase], _ knownEvents: [UUID: KnownEvent], _ recorder: inout DecisionRecorder,
         _ transaction: PostgresTransaction
-    ) async throws -> [LargeAudience] {
+    ) async throws -> ([LargeAudience], [ChannelOpening]) {
         var largeAudiences: [LargeAudience] = []
+        var openings: [ChannelOpening] = []
         let fresh = events.filter { knownEvents[$0.record.key] == nil }.flatMap { event in
             event.drafts.flatMap { draft in
                 draft.groupReferences.map { GroupKey(app: event.record.app, group: $0.group) }
@@ -145,6 +151,7 @@ struct DecisionStore: Sendable {
                     (groupReference, members[GroupKey(app: record.app, group: groupReference.group), default: []])
                 }
                 let count = groups.reduce(draft.recipients.count) { $0 + $1.1.count }
+                if known == nil, let opening = draft.opening(recipients: count, record) { openings.append(opening) }
                 if known == nil, count > LargeAudience.threshold {
                     recorder.noteLargeAudience(of: draft.rendered.rule, event)
                     largeAudiences.append(
@@ -163,7 +170,7 @@ struct DecisionStore: Sendable {
                         })
             }
         }
-        return largeAudiences
+        return (largeAudiences, openings)
     }
 
     /// Decides one step of a fan-out, or restores the notifications of a decided step.
@@ -195,11 +202,12 @@ struct DecisionStore: Sendable {
             settingsOf: fresh.flatMap(\.peopleWithSettings) + relocalized, capsOf: fresh.flatMap(\.peopleWithCaps),
             presenceOf: fresh.flatMap(\.peopleWithPresence), now: now, logger)
         try await transaction.readDedupeKeys(fresh, &people, now: now)
+        let openChannels = try await transaction.openChannels(of: events.startedSurfaces, now: now)
         var writes = DecisionWrites(decidedAt: now)
         for var event in events {
             let key = event.record.key
             let isRecorded = knownEvents[key] == nil && recorder.add(event, isPage: isPage, people, news)
-            event.drafts = event.drafts.flatMap { $0.localized(people) }
+            event.drafts = event.drafts.flatMap { $0.localized(people) }.map { $0.starting(on: openChannels) }
             if let known = knownEvents[key] {
                 batchDecisions.answers[key] = .decided(known.answers, event.drafts)
                 continue
@@ -279,6 +287,14 @@ struct DecisionStore: Sendable {
             SELECT FROM rules.decision WHERE decision.event = event.key AND step = 0 AND answer LIKE 'push%'
                 AND \(isNotFanOut) AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
         """
+    }
+}
+
+extension [EventCase] {
+    /// The items of surfaces that start on channels, if they have any.
+    fileprivate var startedSurfaces: [ItemKey] {
+        let drafts = flatMap(\.drafts).filter { !$0.isToChannels }
+        return Set(drafts.compactMap(\.channelItem)).sorted()
     }
 }
 
