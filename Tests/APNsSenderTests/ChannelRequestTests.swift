@@ -41,8 +41,10 @@ import TestSupport
         _ operation: ChannelRequest.Operation, _ step: HTTP2ServerStep, app: AppID = app
     ) async throws -> (Verdict, [HTTP2ServerRequest]) {
         let apns = try await ScriptedAPNs.start { _, _ in [step] }
-        let sender = try await apns.sender(try AppCatalogs().key())
+        let catalogs = try AppCatalogs()
+        let sender = try await apns.sender(try catalogs.key())
         let verdict = try await Self.handle(Self.request(operation, app: app), by: sender)
+        withExtendedLifetime(catalogs) {}
         await sender.stop()
         await apns.server.shutdown()
         return (verdict, apns.requests)

@@ -48,16 +48,29 @@ struct ChannelStore: Sendable {
         }
     }
 
-    /// Claims the requests that are due. A row that cannot be read is marked as dead (``DeadRow``).
+    /// Claims the requests that are due. A row that cannot be read or claimed is marked as dead (``DeadRow``) and does not
+    /// block the others.
     func take(now: Timestamp) async throws -> [Request] {
-        try await Outage.ofDatabase {
-            try await pool.transaction { transaction in
-                let (requests, dead) = try await transaction.query(Self.claim(now: now)).readable(Request.init) { row in
-                    Self.dead(try row.decode(at: 0), of: try row.decode(at: 1), .unreadable)
-                }
-                try await transaction.markDead(dead, logger)
-                return requests
+        let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
+        let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(Self.batch)"
+        let taken = try await Outage.ofDatabase {
+            try await isolatingRows(
+                pool, logger, batch: { try await take(due, now: now) },
+                keys: { try await pool.query("SELECT id FROM rules.channel \(due)").column(UUID.self) },
+                alone: { try await take("WHERE \(isDue) AND id = \($0)", now: now) },
+                dead: { Self.dead($0, of: nil, .failed) })
+        }
+        return taken.flatMap(\.self)
+    }
+
+    private func take(_ which: SQL, now: Timestamp) async throws -> [Request] {
+        try await pool.transaction { transaction in
+            let rows = try await transaction.query(Self.claim(which, now: now))
+            let (requests, dead) = try rows.readable(Request.init) { row in
+                Self.dead(try row.decode(at: 0), of: try row.decode(at: 1), .unreadable)
             }
+            try await transaction.markDead(dead, logger)
+            return requests
         }
     }
 
@@ -140,12 +153,10 @@ extension ChannelStore {
         """
     }
 
-    private static func claim(now: Timestamp) -> SQL {
+    private static func claim(_ which: SQL, now: Timestamp) -> SQL {
         """
         UPDATE rules.channel SET due_at = \((now + patience).date)
-        WHERE id IN (
-            SELECT id FROM rules.channel WHERE due_at <= \(now.date) AND dead_at IS NULL
-            ORDER BY due_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+        WHERE id IN (SELECT id FROM rules.channel \(which) FOR UPDATE SKIP LOCKED)
         RETURNING id, app, environment, channel
         """
     }

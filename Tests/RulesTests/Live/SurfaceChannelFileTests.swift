@@ -98,16 +98,6 @@ import Testing
             })
     }
 
-    @Test func `a state for each recipient cannot go to a channel`() {
-        let text = Self.file().replacing("to: { users: customer }", with: "to: { users: people, id: id }")
-            .replacing("customer: 21", with: "people: [{ id: 21, name: Pat }]")
-            .replacing("state: { minutes: \"{{order.minutes}}\" }", with: "state: { name: \"{{recipient.name}}\" }")
-        #expect(
-            LiveSurfaceTests.problems(text).map { $0.split(separator: " ", maxSplits: 1)[1] } == [
-                "live.delivery.channel: a channel has one state for all, so no text can use “recipient”"
-            ])
-    }
-
     @Test(arguments: [ProviderEnvironment.production, .development])
     func `the label of a channel names it`(_ environment: ProviderEnvironment) {
         let destination = Broadcast.Destination.channel(ChannelID(rawValue: "dHN0+/==")!, environment)

@@ -151,10 +151,6 @@ extension RuleFileReader {
         guard let channel = entry.channel, isBroadcast || step == .start && rule.how.kind == .liveActivity,
             let item = itemTemplate(entry, rule.when)
         else { return }
-        if isBroadcast, rule.isPersonal {
-            let key = "\(entry.field.path).channel"
-            report(line: line(of: key), key: key, "a channel has one state for all, so no text can use “recipient”")
-        }
         let role: SurfaceChannelRole =
             switch step {
             case .start:
