@@ -20,8 +20,11 @@ import TestSupport
             operation: operation)
     }
 
-    private static func handle(_ request: ChannelRequest, by sender: SenderUnderTest) async throws -> Verdict {
-        let handler = ChannelRequestHandler(channels: sender.gateways.channels, logger: .silent)
+    private static func handle(
+        _ request: ChannelRequest, by sender: SenderUnderTest, after age: Duration = .zero
+    ) async throws -> Verdict {
+        let handler = ChannelRequestHandler(
+            channels: sender.gateways.channels, logger: .silent, now: { .sample + age })
         let inbound = Inbound(
             queue: .apnsSenderChannels, exchange: "channels", routingKey: "request.\(request.app)",
             contentType: "application/json", headers: [:], body: try request.wireBody(), redelivered: false,
@@ -85,6 +88,14 @@ import TestSupport
     func `a request that APNs does not answer now has no answer, so that rules asks again`(status: Int) async throws {
         let (verdict, _) = try await handle(.create, Self.refusal(status, "TooManyRequests"))
         #expect(verdict.disposition.label == "discard" && verdict.outbound.isEmpty)
+    }
+
+    @Test func `a request that waited too long is dropped`() async throws {
+        try await SimulatedAPNs.run { apns, sender in
+            let late = ChannelRequestHandler.patience + .milliseconds(1)
+            let verdict = try await Self.handle(Self.request(.create), by: sender, after: late)
+            #expect(verdict.disposition.label == "discard" && verdict.outbound.isEmpty)
+        }
     }
 
     @Test func `an app without a signing key is refused`() async throws {

@@ -10,8 +10,13 @@ import ServiceKit
 /// A request that APNs does not answer is dropped, because rules asks again. A redelivered request to create can create
 /// two channels; rules keeps both.
 struct ChannelRequestHandler: StageHandler {
+    /// The age at which a request is dropped. Rules has repeated it since then, and each repetition to create would make
+    /// another channel.
+    static let patience = Duration.seconds(300)
+
     let channels: ChannelManagement
     let logger: Logger
+    var now: @Sendable () -> Timestamp = { .now }
 
     func decode(_ inbound: Inbound) throws(WireError) -> ChannelRequest {
         let request = try ChannelRequest.decode(wireBody: inbound.body)
@@ -20,12 +25,20 @@ struct ChannelRequestHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<ChannelRequest>]) async throws -> [Verdict] {
-        var verdicts: [Verdict] = []
-        for delivery in batch { verdicts.append(try await verdict(on: delivery.message)) }
-        return verdicts
+        try await withThrowingTaskGroup(of: (Int, Verdict).self) { group in
+            for (index, delivery) in batch.enumerated() { group.addTask { (index, try await verdict(on: delivery)) } }
+            var verdicts = batch.map { _ in Verdict.done }
+            for try await (index, verdict) in group { verdicts[index] = verdict }
+            return verdicts
+        }
     }
 
-    private func verdict(on request: ChannelRequest) async throws -> Verdict {
+    private func verdict(on delivery: Delivery<ChannelRequest>) async throws -> Verdict {
+        let request = delivery.message
+        guard now() - delivery.inbound.publishedAt <= Self.patience else {
+            count(request, "outdated")
+            return Verdict(.discard(Reason(code: "channels-outdated", detail: "rules has asked again")))
+        }
         var metadata: Logger.Metadata = [
             LogKey.app: "\(request.app)", LogKey.environment: "\(request.environment.rawValue)",
             "operation": "\(request.operation.word)",

@@ -6,12 +6,18 @@ import RuleLanguage
 
 /// The channels of items whose events a transaction decides. The transaction has the locks of the items.
 extension PostgresTransaction {
-    /// Takes a ready channel for each environment in which the surface has none. Without a ready one, phones of the
-    /// environment use tokens.
-    func openChannels(_ openings: [ChannelOpening], now: Timestamp) async throws {
-        for opening in openings {
-            for environment in opening.environments.sorted() {
-                try await execute(ChannelRows.take(opening, environment, now: now))
+    /// Takes a ready channel for each surface with many recipients that starts, in each environment in which it has none.
+    /// Without a ready one, phones of the environment use tokens.
+    func openChannels(for events: [EventCase], now: Timestamp) async throws {
+        for event in events {
+            for draft in event.drafts {
+                guard case .opens? = draft.channels?.role else { continue }
+                let groups = Set(draft.groupReferences.map { GroupKey(app: event.record.app, group: $0.group) })
+                let count = draft.recipients.count + (try await numberOfMembers(in: groups))
+                guard let opening = draft.opening(recipients: count, event.record) else { continue }
+                for environment in opening.environments.sorted() {
+                    try await execute(ChannelRows.take(opening, environment, now: now))
+                }
             }
         }
     }

@@ -13,6 +13,8 @@ import ServiceConnections
 struct ChannelStore: Sendable {
     /// The number of unused channels for each app and environment.
     static let ready = 4
+    /// The number of unused channels above which further ones are deleted. More come from repeated answers.
+    static let surplus = 8
     /// The maximum number of requests that one call claims.
     static let batch = 50
     /// The time after which an unanswered request is repeated.
@@ -35,7 +37,7 @@ struct ChannelStore: Sendable {
     }
 
     /// Adds requests for channels until each environment has enough unused ones, and ends unused channels that no rule
-    /// needs any more. One process at a time does it; others skip it.
+    /// needs, or that are too many. One process at a time does it; others skip it.
     func refill(_ wanted: [AppID: Set<ProviderEnvironment>], now: Timestamp) async throws {
         let keys = wanted.flatMap { app, environments in environments.map { (app.rawValue, $0.rawValue) } }
         try await Outage.ofDatabase {
@@ -43,6 +45,7 @@ struct ChannelStore: Sendable {
                 guard try await transaction.query(AdvisoryLock.channels.attempt).single(Bool.self) else { return }
                 try await transaction.execute(Self.dropUnneeded(keys))
                 try await transaction.execute(Self.endUnneeded(keys, now: now))
+                try await transaction.execute(Self.endSurplus(now: now))
                 try await transaction.execute(Self.add(keys, now: now))
             }
         }
@@ -140,6 +143,18 @@ extension ChannelStore {
         """
         UPDATE rules.channel SET ends_at = \(now.date), due_at = \(now.date)
         WHERE \(isUnused) AND channel.channel IS NOT NULL AND (app, environment) NOT IN (\(wanted(keys)))
+        """
+    }
+
+    private static func endSurplus(now: Timestamp) -> SQL {
+        """
+        UPDATE rules.channel SET ends_at = \(now.date), due_at = \(now.date)
+        WHERE id IN (
+            SELECT id FROM (
+                SELECT id, row_number() OVER (PARTITION BY app, environment ORDER BY id) AS place
+                FROM rules.channel WHERE \(isUnused) AND channel.channel IS NOT NULL
+            ) AS unused WHERE place > \(surplus)
+            FOR UPDATE SKIP LOCKED)
         """
     }
 

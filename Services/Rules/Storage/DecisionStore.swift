@@ -74,10 +74,10 @@ struct DecisionStore: Sendable {
                 var present: [EventCase] = []
                 for event in events where knownEvents[event.record.key]?.isSettled != true { present.append(event) }
                 var recorder = DecisionRecorder(recordedApps(), now: now)
-                let (largeAudiences, openings) = try await gatherMembers(
-                    &present, knownEvents, &recorder, transaction)
+                try await transaction.openChannels(
+                    for: present.filter { knownEvents[$0.record.key] == nil }, now: now)
+                let largeAudiences = try await gatherMembers(&present, knownEvents, &recorder, transaction)
                 try await transaction.open(largeAudiences)
-                try await transaction.openChannels(openings, now: now)
                 try await transaction.addressChannels(&present, now: now) { event, draft in
                     knownEvents[event.record.key].map { $0.users[draft.rendered.rule] ?? [] }
                 }
@@ -128,13 +128,12 @@ struct DecisionStore: Sendable {
     /// Adds group members to the recipients: the present members or, for a known event, the recipients of its first
     /// delivery. Removes notifications with more recipients than ``LargeAudience/threshold``.
     ///
-    /// - Returns: the removed notifications of new events, and the channels that new events open.
+    /// - Returns: the removed notifications of new events.
     private func gatherMembers(
         _ events: inout [EventCase], _ knownEvents: [UUID: KnownEvent], _ recorder: inout DecisionRecorder,
         _ transaction: PostgresTransaction
-    ) async throws -> ([LargeAudience], [ChannelOpening]) {
+    ) async throws -> [LargeAudience] {
         var largeAudiences: [LargeAudience] = []
-        var openings: [ChannelOpening] = []
         let fresh = events.filter { knownEvents[$0.record.key] == nil }.flatMap { event in
             event.drafts.flatMap { draft in
                 draft.groupReferences.map { GroupKey(app: event.record.app, group: $0.group) }
@@ -151,7 +150,6 @@ struct DecisionStore: Sendable {
                     (groupReference, members[GroupKey(app: record.app, group: groupReference.group), default: []])
                 }
                 let count = groups.reduce(draft.recipients.count) { $0 + $1.1.count }
-                if known == nil, let opening = draft.opening(recipients: count, record) { openings.append(opening) }
                 if known == nil, count > LargeAudience.threshold {
                     recorder.noteLargeAudience(of: draft.rendered.rule, event)
                     largeAudiences.append(
@@ -170,7 +168,7 @@ struct DecisionStore: Sendable {
                         })
             }
         }
-        return (largeAudiences, openings)
+        return largeAudiences
     }
 
     /// Decides one step of a fan-out, or restores the notifications of a decided step.

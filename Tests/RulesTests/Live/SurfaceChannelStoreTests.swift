@@ -22,13 +22,16 @@ import TestSupport
         let currentRules: CurrentRules
         let bus = InMemoryBus(apps: [SurfaceChannelStoreTests.app])
 
-        init(_ pool: PostgresPool, _ channel: String = "channel: { above: 1 }") throws {
+        init(
+            _ pool: PostgresPool, _ channel: String = "channel: { above: 1 }", to: String = "{ users: customer }"
+        ) throws {
             self.pool = pool
             currentRules = CurrentRules(
                 RuleSets([
                     try RuleFile.parse(
                         SurfaceChannelFileTests.file(channel).replacing("on: [apple, android]", with: "on: apple")
-                            .replacing("customer: 21", with: "customer: [21]"), file: "food.yaml")
+                            .replacing("customer: 21", with: "customer: [21]")
+                            .replacing("{ users: customer }", with: to), file: "food.yaml")
                 ]))
         }
 
@@ -164,6 +167,33 @@ import TestSupport
             #expect(try await fixture.count("true") == ChannelStore.ready + 1)
             try await fixture.keeper.requestDue()
             #expect(try await fixture.count("true") == ChannelStore.ready + 1)
+        }
+    }
+
+    @Test func `of many unused channels, some are deleted`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.keeper.requestDue()
+            let request = try #require(try fixture.requests.first)
+            for number in 0..<12 { try await fixture.answer(request, .created(ChannelID(rawValue: "c\(number)")!)) }
+            try await fixture.keeper.requestDue()
+            #expect(try await fixture.count("ends_at IS NOT NULL") == 12 - ChannelStore.surplus)
+        }
+    }
+
+    @Test func `a group counts with all of its members`() async throws {
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            for (above, opens) in [(1500, false), (1499, true)] {
+                let fixture = try Fixture(pool, "channel: { above: \(above) }", to: "{ group: all }")
+                try await fixture.fill()
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.member (app, circle, user_id, has_left, at)
+                    SELECT 'food', 'all', 'm-' || n, false, now() FROM generate_series(1, 1500) AS n
+                    ON CONFLICT DO NOTHING
+                    """)
+                _ = try await fixture.happen("order.accepted")
+                #expect(try await fixture.count("item IS NOT NULL") == (opens ? 1 : 0))
+            }
         }
     }
 
