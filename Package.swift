@@ -245,7 +245,7 @@ let package = Package(
             "APNsSender",
             [
                 "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol",
-                "HTTP2",
+                "HTTP2", "HTTPSFetch", "Messaging",
                 jwtKit, x509,
                 asn1, logging, metrics, lifecycle, nioCore,
             ], data: ["README.md"]),

@@ -16,6 +16,9 @@ struct APNsGateways: SenderGateways {
     private(set) var executors: [AppID: any TaskExecutor] = [:]
     private(set) var unusableRoutes: [ProviderRoute: String] = [:]
 
+    /// Management of broadcast channels, with the same keys.
+    let channels: ChannelManagement
+
     private let settings: APNsSettings
     private var loops: EventLoopExecutors
     private let clock: SenderClock
@@ -46,6 +49,7 @@ struct APNsGateways: SenderGateways {
         logger: Logger
     ) async throws {
         self.settings = settings
+        channels = ChannelManagement(settings.channels, caFile: settings.caFile)
         loops = EventLoopExecutors(eventLoopGroup)
         self.clock = clock
         self.logger = logger
@@ -73,6 +77,7 @@ struct APNsGateways: SenderGateways {
         _ = await file.reload()
         let source = sources[key] ?? key.source(file, clock: clock)
         sources[key] = source
+        channels.add(app, bundle: apns.topic, credentials: source)
         let executor = executorsOfKeys[key] ?? loops.next()
         executorsOfKeys[key] = executor
         executors[app] = executor

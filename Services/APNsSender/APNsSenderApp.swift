@@ -18,6 +18,12 @@ struct APNsSenderApp {
         let gateways = try await APNsGateways(
             apps: catalog, settings: APNsSettings(context.settings), eventLoopGroup: context.eventLoopGroup,
             logger: context.logger)
-        return try context.sender(to: .apns, catalog: catalog, using: .apns, gateways: gateways)
+        let handler = ChannelRequestHandler(channels: gateways.channels, logger: context.logger)
+        let channels = SenderStage(queues: [.apnsSenderChannels], publishingTo: [.channels]) {
+            context, bus throws(ConfigurationError) in
+            try context.stage("channels", queues: [.apnsSenderChannels], on: bus, handler: handler)
+        }
+        return try context.sender(
+            to: .apns, catalog: catalog, using: .apns, gateways: gateways, beside: channels)
     }
 }

@@ -15,16 +15,26 @@ struct APNsSettings {
         "APNS_CONNECTIONS", .integer(1...64), default: "4",
         summary: "Maximum connections to one host with one signing key.")
 
-    static let keys: [ConfigurationKey] = [productionURL, sandboxURL, .providerCAFile, connections]
+    static let keys: [ConfigurationKey] = [
+        productionURL, sandboxURL, .apnsChannelsURL, .apnsChannelsSandboxURL, .providerCAFile, connections,
+    ]
 
     let endpoints: [ProviderEnvironment: HTTP2Endpoint]
     let client: HTTP2ClientConfiguration
+    /// The URLs of channel management, and the CA file of its hosts.
+    let channels: [ProviderEnvironment: String]
+    let caFile: String?
 
     init(_ settings: Settings) throws(ConfigurationError) {
         endpoints = [
             .production: try settings.endpoint(Self.productionURL),
             .development: try settings.endpoint(Self.sandboxURL),
         ]
+        channels = [
+            .production: try settings.string(.apnsChannelsURL),
+            .development: try settings.string(.apnsChannelsSandboxURL),
+        ]
+        caFile = try settings.optionalString(.providerCAFile)
         var client = HTTP2ClientConfiguration()
         client.maximumConnections = try settings.integer(Self.connections)
         self.client = client

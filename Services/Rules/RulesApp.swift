@@ -48,9 +48,9 @@ struct RulesApp {
         }
         let verifier = try await context.bearerVerifier(catalog, caFile: .rulesCAFile)
         let bus = try context.bus(
-            queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus],
-            publishingTo: [.notifications, .census, .events, .devices], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 25)
+            queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures, .rulesCensus, .rulesChannels],
+            publishingTo: [.notifications, .census, .events, .devices, .channels], apps: catalog.ids)
+        let database = try context.database(schema: "rules", migration: 26)
 
         let pool = database.pool
         let logger = context.logger
@@ -79,6 +79,9 @@ struct RulesApp {
         let census = try context.stage(
             "census", queues: [.rulesCensus], on: bus,
             handler: CensusHandler(store: CensusReportStore(pool: pool), now: now))
+        let channels = ChannelStore(pool: pool, logger: logger)
+        let channelAnswers = try context.stage(
+            "channels", queues: [.rulesChannels], on: bus, handler: ChannelAnswerHandler(store: channels, now: now))
         let probe = QueueProbe(try context.amqp("census"))
 
         let inboxFeed = InboxFeed(
@@ -154,6 +157,10 @@ struct RulesApp {
                 ShownCopyClearer(
                     service: context.name, store: ClearCommandStore(pool: pool, logger: logger), bus: bus.bus, now: now,
                     logger: logger)
+            case .channelKeeper:
+                ChannelKeeper(
+                    service: context.name, store: channels, currentRules: currentRules, bus: bus.bus, now: now,
+                    logger: logger)
             case .inboxFeed: inboxFeed
             case .censusWorker:
                 CensusWorker(
@@ -181,7 +188,7 @@ struct RulesApp {
         return ServiceAssembly(
             database.services + [operators] + bus.services + [context.censusReporter(on: bus)]
                 + Worker.allCases.map(worker)
-                + [KeyRefresher(verifier), events, outcomes, erasures, census, appReloader, server])
+                + [KeyRefresher(verifier), events, outcomes, erasures, census, channelAnswers, appReloader, server])
     }
 
     /// Loads the rule files of a folder. The error has a line for each mistake.

@@ -10,10 +10,12 @@ extension ServiceContext {
     /// Assembles a sender: consumes the pushes of `catalog`, sends them through `gateways` and publishes outcomes. Adds
     /// new apps of the apps file while it runs.
     ///
-    /// - Parameter services: further services of the provider. They stop after the stage.
+    /// - Parameters:
+    ///   - services: further services of the provider. They stop after the stage.
+    ///   - other: a further stage of the sender.
     package func sender(
         to provider: Provider, catalog: AppCatalog, using files: AppCatalog.Files, gateways: some SenderGateways,
-        with services: [any Service] = []
+        with services: [any Service] = [], beside other: SenderStage? = nil
     ) throws(ConfigurationError) -> ServiceAssembly {
         let routes = ProviderRoutes(gateways.byRoute, provider: provider, logger: logger)
         for (route, reason) in gateways.unusableRoutes { routes.trip(route, misconfigured: reason) }
@@ -21,7 +23,10 @@ extension ServiceContext {
         let current = CurrentGateways(gateways)
 
         let queues = WorkQueue.pushes(provider, of: catalog.ids)
-        let bus = try bus(queues: queues, publishingTo: [.outcomes, .census], reading: [.senderRevocations])
+        let bus = try bus(
+            queues: queues + (other?.queues ?? []), publishingTo: [.outcomes, .census] + (other?.exchanges ?? []),
+            reading: [.senderRevocations])
+        let otherStage = try other?.assemble(self, bus)
         let revocations = Revocations(provider: provider, logger: logger)
         let stream = try read(.senderRevocations, on: bus, apply: revocations.add, onGap: { revocations.noteGap() })
         let handler = PushStageHandler(
@@ -48,7 +53,7 @@ extension ServiceContext {
 
         return ServiceAssembly(
             [ProviderClients({ current.clients }, provider: provider), credentials] + bus.services
-                + [censusReporter(on: bus)] + stream.services + services + [
+                + [censusReporter(on: bus)] + stream.services + services + [otherStage].compactMap(\.self) + [
                     StartAfterCatchUp(stream.reader, stage), supervisor, reloader,
                 ])
     }

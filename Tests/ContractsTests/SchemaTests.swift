@@ -44,6 +44,8 @@ import TestSupport
             case "outcomes": _ = try Outcomes.decode(wireBody: body)
             case "device-command": _ = try DeviceCommand.decode(wireBody: body)
             case "device-event": _ = try DeviceEvent.decode(wireBody: body)
+            case "channel-request": _ = try ChannelRequest.decode(wireBody: body)
+            case "channel-answer": _ = try ChannelAnswer.decode(wireBody: body)
             case "census-report": _ = try CensusReport.decode(wireBody: body)
             case "campaign-cursor": _ = try CampaignCursor.decode(wireBody: body)
             default:

@@ -102,7 +102,7 @@ import Testing
                 } == true
         }
         let reached = Set(mine.flatMap { ($0.policy["spec.egress"]?.items ?? []).flatMap(ports) })
-        let management = [ChannelManagementClient.productionURL, ChannelManagementClient.sandboxURL].compactMap {
+        let management = [ConfigurationKey.apnsChannelsURL, .apnsChannelsSandboxURL].compactMap {
             URL(string: $0.defaultValue ?? "")?.port.map(String.init)
         }
         #expect(management.count == 2)

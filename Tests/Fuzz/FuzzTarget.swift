@@ -16,7 +16,8 @@ struct FuzzTarget: Sendable {
     }
 
     static let all: [FuzzTarget] = [
-        .amqpFrames, .apps, .bearerToken, .censusReport, .cloudEvent, .deviceLines, .deviceMessages, .http2Client,
+        .amqpFrames, .apps, .bearerToken, .censusReport, .channelMessages, .cloudEvent, .deviceLines, .deviceMessages,
+        .http2Client,
         .installation, .json, .keyMaterial, .notification, .outcomes, .postgresCells, .preferences, .providerResponse,
         .push, .rules, .texts,
     ]

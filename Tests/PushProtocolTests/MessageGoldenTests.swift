@@ -298,6 +298,44 @@ import Testing
         #expect(try SenderRevocation(wireBody: event) == .device(try DeviceEvent.decode(wireBody: event)))
     }
 
+    @Test func `channel request version 1`() throws {
+        func check(_ name: String, _ operation: ChannelRequest.Operation) throws {
+            try Self.check(
+                "channel-request.\(name).v1.json",
+                ChannelRequest(
+                    trace: Self.trace, app: Self.app, environment: .production, id: Self.notification,
+                    operation: operation))
+        }
+        try check("create", .create)
+        try check("delete", .delete(ChannelID(rawValue: "dHN0")!))
+    }
+
+    @Test func `channel answer version 1`() throws {
+        func check(_ name: String, _ result: ChannelAnswer.Result) throws {
+            try Self.check(
+                "channel-answer.\(name).v1.json",
+                ChannelAnswer(
+                    trace: Self.trace, app: Self.app, environment: .production, id: Self.notification, result: result))
+        }
+        try check("created", .created(ChannelID(rawValue: "dHN0")!))
+        try check("deleted", .deleted)
+        try check("refused", .refused(reason: "FeatureNotEnabled"))
+    }
+
+    @Test func `a start with channels`() throws {
+        let start: JSONValue = ["aps": ["event": "start"]]
+        try Self.check(
+            "notification.channels.v1.json",
+            PushProtocol.Notification(
+                trace: Self.trace, app: Self.app, rule: "match-start", lane: .interactive,
+                content: Content(
+                    title: "Match",
+                    apns: APNsOverride(
+                        headers: ["apns-push-type": "liveactivity"], payload: start,
+                        channels: ["production": ChannelID(rawValue: "dHN0")!])),
+                recipients: [.init(user: UserID(rawValue: "457")!, notification: Self.notification)]))
+    }
+
     @Test func `census report version 1`() throws {
         var (settled, retried) = (CensusKeys(), CensusKeys())
         settled.append(Self.notification)

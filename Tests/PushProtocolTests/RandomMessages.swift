@@ -99,7 +99,8 @@ extension Content {
             apns: .maybe(&random) {
                 APNsOverride(
                     headers: .maybe(&$0) { ["apns-priority": .random(&$0)] },
-                    payload: .maybe(&$0) { .object(["aps": .random(&$0)]) })
+                    payload: .maybe(&$0) { .object(["aps": .random(&$0)]) },
+                    channels: .maybe(&$0) { _ in ["production": ChannelID(rawValue: "dHN0")!] })
             },
             fcm: .maybe(&random) {
                 FCMOverride(

@@ -3,6 +3,7 @@ import HTTP2
 import HTTP2Server
 import JWTKit
 import Logging
+import Providers
 import PushProtocol
 import ServiceKit
 import Synchronization

@@ -42,6 +42,7 @@ import Testing
             start: { event: e }
             update: { event: e, every: 5s }
             end: { event: e, dismiss-after: 1m }
+            channel: { above: 9 }
             otherwise: { event: e, title: x }
         rules:
           a:

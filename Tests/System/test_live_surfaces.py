@@ -3,6 +3,7 @@
 import datetime
 import json
 import shutil
+import subprocess
 import time
 import uuid
 
@@ -22,6 +23,9 @@ events:
   order.delivered: *order
   parcel.sent: *order
   parcel.arrived: *order
+  match.started: *order
+  match.scored: *order
+  match.ended: *order
 live:
   delivery:
     to: { users: users }
@@ -46,6 +50,16 @@ live:
     start: { event: parcel.sent }
     end: { event: parcel.arrived }
     ends-after: 2s
+  match:
+    to: { users: users }
+    item: "{{order.id}}"
+    title: Your match
+    attributes-type: MatchAttributes
+    state: { minutes: "{{order.minutes}}" }
+    start: { event: match.started }
+    update: { event: match.scored, every: 2s }
+    end: { event: match.ended }
+    channel: { above: 1 }
 rules: {}
 """
 
@@ -68,6 +82,8 @@ def rules(stack, tmp_path_factory):
         del stack.environment["LOCAL_RULES_DIRECTORY"]
         stack.service("start", "rules")
         stack.service("ready", "rules")
+        # No rule uses channels any more, so the unused ones are deleted too.
+        eventually(lambda: channels(stack) == [], 60, "the deletion of all channels")
 
 
 class Customer:
@@ -271,3 +287,59 @@ def test_many_followers_get_every_state_in_order_and_no_activity_stays(stack, ru
     assert run.orphans() == []
     print(f"{run.updates()} updates sent, {run.saved()} saved by coalescing")
     assert run.saved() > 0
+
+
+# Broadcast channels
+
+
+def channels(stack) -> list[str]:
+    """The ids of the app's channels at the simulator."""
+    environment = {**stack.environment, **stack.env}
+    listed = subprocess.run([stack.product("pushctl"), "channels", "list", "--app", APP], env=environment,
+                            capture_output=True, text=True, timeout=60)
+    assert listed.returncode == 0, listed.stderr
+    return listed.stdout.split()
+
+
+def ready(stack) -> int:
+    return int(sql(stack, "SELECT count(*) FROM rules.channel WHERE channel IS NOT NULL AND item IS NULL"))
+
+
+class Match(LiveRun):
+    """A live surface with a channel, by the rule file of this test."""
+
+    ENTRY, START, UPDATE, END = "match", "match.started", "match.scored", "match.ended"
+
+
+def test_many_followers_of_a_channel_get_every_state_in_order(stack, rules, tmp_path):
+    eventually(lambda: ready(stack) > 0, 60, "a ready channel")
+    run = Match(stack, tmp_path, followers=12, seconds=6, late=0)
+    run.run(patience=60)
+    assert all(phone.channel for phone in run.phones.values())
+    assert run.disordered() == []
+    assert run.over_budget(every=2) == []
+    assert run.orphans() == []
+    print(f"{run.updates()} updates, {run.saved()} saved by coalescing, {run.saved_by_channels()} pushes by the channel")
+    assert run.saved() > 0 and run.saved_by_channels() > 0
+    (channel,) = run.channels
+    assert channel in channels(stack)
+    code, output = stack.pushctl("explain", run.events[-1], "--app", APP)
+    assert code == 0 and f"(channel {channel} of production)" in output, output
+    # The simulator's phones show what the channel sent.
+    user = run.users[0]
+    status, shown = stack.http("GET", f"{stack.env['SIMULATOR_URL']}/shown?provider=apns&token={run.phones[user].start}")
+    assert status == 200 and shown["shown"][0]["event"] == "end", shown
+    run.delete_channels()
+    eventually(lambda: channel not in channels(stack), what="the deletion at APNs")
+
+
+def test_the_revocation_of_a_start_ends_the_surface_of_its_channel(stack, rules, tmp_path):
+    eventually(lambda: ready(stack) > 0, 60, "a ready channel")
+    run = Match(stack, tmp_path, followers=3, seconds=1, late=0)
+    run.register("push-to-start", run.users)
+    run.happen(run.START, 9)
+    run.wait(lambda phone: phone.channel, run.users, 60, "start with a channel")
+    run.happen(run.UPDATE, 5)
+    revoke(stack, "--event", run.events[0], "--reason", "cancelled")
+    run.wait(lambda phone: phone.has_ended, run.users, 60, "end")
+    run.delete_channels()

@@ -1,6 +1,7 @@
 import AMQP
 import ArgumentParser
 import Foundation
+import Providers
 import PushProtocol
 import ServiceKit
 

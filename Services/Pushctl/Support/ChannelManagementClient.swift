@@ -1,23 +1,16 @@
 import Foundation
 import HTTPSFetch
+import Providers
 import PushProtocol
 import PushSending
 import ServiceKit
 
 /// A client of APNs channel management, which has its own hosts and ports (ProviderFacts.md §A.1, §A.11).
 struct ChannelManagementClient {
-    static let productionURL = ConfigurationKey(
-        "APNS_CHANNELS_URL", .url(schemes: ["https"]),
-        default: "https://api-manage-broadcast.push.apple.com:2196",
-        summary: "The URL of channel management in production.")
-    static let sandboxURL = ConfigurationKey(
-        "APNS_CHANNELS_SANDBOX_URL", .url(schemes: ["https"]),
-        default: "https://api-manage-broadcast.sandbox.push.apple.com:2195",
-        summary: "The URL of channel management in development.")
     static let caFile = ConfigurationKey(
         "PROVIDER_CA_FILE", .file, summary: "CA certificates (PEM) for APNs. Default: the system's.")
 
-    static let keys: [ConfigurationKey] = [productionURL, sandboxURL, caFile]
+    static let keys: [ConfigurationKey] = [.apnsChannelsURL, .apnsChannelsSandboxURL, caFile]
 
     let url: String
     private let bundle: String
@@ -32,8 +25,8 @@ struct ChannelManagementClient {
         bundle = app.topic
         url =
             switch environment {
-            case .production: try settings.string(Self.productionURL)
-            case .development: try settings.string(Self.sandboxURL)
+            case .production: try settings.string(.apnsChannelsURL)
+            case .development: try settings.string(.apnsChannelsSandboxURL)
             }
         fetch = HTTPSFetch(caFile: try settings.optionalString(Self.caFile))
     }

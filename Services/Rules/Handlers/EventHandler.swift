@@ -185,7 +185,7 @@ struct EventDraft {
         self.event = event
         self.arrivedAt = arrivedAt
         isPlain = event.drafts.allSatisfy {
-            $0.groupReferences.isEmpty && $0.localizer == nil && $0.replacement == nil
+            $0.groupReferences.isEmpty && $0.localizer == nil && $0.replacement == nil && $0.channels == nil
         }
         try event.checkReplacementSizes()
         everything = try EventDraft.outbound(

@@ -18,7 +18,7 @@ struct DeadRow: Hashable, Sendable {
 
     /// A table of the schema `rules` whose rows can be dead.
     enum Table: String, Sendable, CaseIterable {
-        case held, digest, badge, report, inbox, person, member, revocation
+        case held, digest, badge, report, inbox, person, member, revocation, channel
         case largeAudience = "crowd"
         case digestItem = "digest_item"
         case preferenceChange = "preference_change"
@@ -28,7 +28,7 @@ struct DeadRow: Hashable, Sendable {
         fileprivate var key: [(column: String, type: SQL)] {
             switch self {
             case .held, .report, .inbox: [("notification", "uuid")]
-            case .revocation: [("id", "uuid")]
+            case .revocation, .channel: [("id", "uuid")]
             case .largeAudience: [("event", "uuid"), ("rule", "text")]
             case .digest: [("app", "text"), ("user_id", "text"), ("bucket", "text")]
             case .digestItem: [("app", "text"), ("user_id", "text"), ("bucket", "text"), ("item", "text")]

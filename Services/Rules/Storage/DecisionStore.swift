@@ -74,8 +74,13 @@ struct DecisionStore: Sendable {
                 var present: [EventCase] = []
                 for event in events where knownEvents[event.record.key]?.isSettled != true { present.append(event) }
                 var recorder = DecisionRecorder(recordedApps(), now: now)
+                try await transaction.openChannels(
+                    for: present.filter { knownEvents[$0.record.key] == nil }, now: now)
                 let largeAudiences = try await gatherMembers(&present, knownEvents, &recorder, transaction)
                 try await transaction.open(largeAudiences)
+                try await transaction.addressChannels(&present, now: now) { event, draft in
+                    knownEvents[event.record.key].map { $0.users[draft.rendered.rule] ?? [] }
+                }
                 try await transaction.findReplaced(&present, known: Set(knownEvents.keys))
                 if isLate {
                     recorder.leaveOut(try await transaction.eventsOfErased(recorder.names(in: present), present))
@@ -195,11 +200,12 @@ struct DecisionStore: Sendable {
             settingsOf: fresh.flatMap(\.peopleWithSettings) + relocalized, capsOf: fresh.flatMap(\.peopleWithCaps),
             presenceOf: fresh.flatMap(\.peopleWithPresence), now: now, logger)
         try await transaction.readDedupeKeys(fresh, &people, now: now)
+        let openChannels = try await transaction.openChannels(of: events.startedSurfaces, now: now)
         var writes = DecisionWrites(decidedAt: now)
         for var event in events {
             let key = event.record.key
             let isRecorded = knownEvents[key] == nil && recorder.add(event, isPage: isPage, people, news)
-            event.drafts = event.drafts.flatMap { $0.localized(people) }
+            event.drafts = event.drafts.flatMap { $0.localized(people) }.map { $0.starting(on: openChannels) }
             if let known = knownEvents[key] {
                 batchDecisions.answers[key] = .decided(known.answers, event.drafts)
                 continue
@@ -279,6 +285,14 @@ struct DecisionStore: Sendable {
             SELECT FROM rules.decision WHERE decision.event = event.key AND step = 0 AND answer LIKE 'push%'
                 AND \(isNotFanOut) AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
         """
+    }
+}
+
+extension [EventCase] {
+    /// The items of surfaces that start on channels, if they have any.
+    fileprivate var startedSurfaces: [ItemKey] {
+        let drafts = flatMap(\.drafts).filter { !$0.isToChannels }
+        return Set(drafts.compactMap(\.channelItem)).sorted()
     }
 }
 

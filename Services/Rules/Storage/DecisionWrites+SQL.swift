@@ -40,15 +40,15 @@ extension DecisionWrites {
         }
         return """
             INSERT INTO rules.saying
-                (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, devices, scope, said_at)
+                (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, devices, scope, is_to_channels, said_at)
             SELECT id, app, rule, lane, content::json, preview::json, ARRAY(SELECT json_array_elements_text(mutes::json)), expires_at,
-                delivery, correlation, traceparent, devices::json, scope, \(decidedAt.date)
+                delivery, correlation, traceparent, devices::json, scope, is_to_channels, \(decidedAt.date)
             FROM unnest(
                 \(renderedNotifications.map(\.id)), \(renderedNotifications.map(\.app.rawValue)), \(renderedNotifications.map(\.rule)),
                 \(renderedNotifications.map(\.lane.rawValue)), \(contents), \(previews), \(mutes), \(renderedNotifications.map(\.expiresAt?.date)),
                 \(renderedNotifications.map(\.delivery?.rawValue)), \(renderedNotifications.map(\.correlation)), \(renderedNotifications.map { $0.traceparent?.replacing("\0", with: "") }), \(devices),
-                \(renderedNotifications.map { $0.scope?.replacing("\0", with: "") })
-            ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, devices, scope) ORDER BY id
+                \(renderedNotifications.map { $0.scope?.replacing("\0", with: "") }), \(renderedNotifications.map(\.isToChannels))
+            ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, devices, scope, is_to_channels) ORDER BY id
             ON CONFLICT DO NOTHING
             """
     }

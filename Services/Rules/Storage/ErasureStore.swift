@@ -162,6 +162,8 @@ enum AdvisoryLock: Int, Sendable {
     case history
     /// Held by the one process that counts; other processes skip the count.
     case tallies
+    /// Held by the one process that keeps channels ready; other processes skip it.
+    case channels
 
     private static let space = 0x4845_4C49
 

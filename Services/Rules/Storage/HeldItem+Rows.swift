@@ -7,10 +7,13 @@ import RuleLanguage
 extension HeldItem {
     /// - Parameter renderedNotifications: Rendered notifications that are decoded already, by id.
     init(_ row: PostgresRow, known renderedNotifications: [UUID: RenderedNotification]) throws {
-        let rendered = try row.decode(UUID.self, at: 3)
+        let id = try row.decode(UUID.self, at: 3)
+        var rendered =
+            try renderedNotifications[id]
+            ?? RenderedNotification(row, id: id, app: row.decode(AppID.self, at: 1), from: 15)
+        rendered.isToChannels = try row.decode(Bool.self, at: 27)
         self.init(
-            rendered: try renderedNotifications[rendered]
-                ?? RenderedNotification(row, id: rendered, app: row.decode(AppID.self, at: 1), from: 15),
+            rendered: rendered,
             recipient: Notification.Recipient(
                 user: try row.decode(UserID.self, at: 2), notification: try row.decode(UUID.self, at: 0),
                 badge: try row.decode(Int32?.self, at: 5).map(Int.init)),

@@ -107,7 +107,13 @@ struct HeldStore: Sendable {
             presenceOf: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
         var writes = DecisionWrites(decidedAt: now)
         var recorder = DecisionRecorder(recordedApps(), now: now)
+        let states = waiting.filter { rules[$0].flatMap { $0 }?.rule.channels?.role == .updates }
+        let newest = try await transaction.newestStates(of: states.compactMap { items[$0].itemKey }, now: now)
         for index in waiting {
+            if states.contains(index), items[index].isOvertaken(newest) {
+                items[index].drop(.replaced, &writes)
+                continue
+            }
             recorder.add(items[index], by: rules[index].flatMap { $0 }, people)
             items[index].release(by: rules[index].flatMap { $0 }, &people, &writes, spread: spread)
         }
@@ -141,7 +147,8 @@ struct HeldStore: Sendable {
         SELECT held.notification, held.app, held.user_id, held.saying, held.event, held.badge, held.since, held.leaving,
             held.quiet_holds, held.step, held.kind, held.item, held.said_at, held.in_inbox, held.entry::text,
             saying.rule, saying.lane, saying.content::text, saying.mutes, saying.expires_at, saying.delivery,
-            saying.correlation, saying.traceparent, saying.preview::text, saying.devices::text, saying.scope, held.due_at
+            saying.correlation, saying.traceparent, saying.preview::text, saying.devices::text, saying.scope, held.due_at,
+            saying.is_to_channels
         FROM rules.held JOIN rules.saying ON saying.id = held.saying
         \(which) FOR UPDATE OF held SKIP LOCKED
         """

@@ -26,6 +26,12 @@ extension PostgresTransaction {
         return members
     }
 
+    /// The sum of the members of the groups, of any role.
+    func numberOfMembers(in groups: Set<GroupKey>) async throws -> Int {
+        guard !groups.isEmpty else { return 0 }
+        return try await query(MemberRows.count(groups.sorted())).single(Int.self)
+    }
+
     /// Reads the next members of a group, of any role. A member that cannot be read is marked as dead and left out.
     func part(
         of groupReference: GroupReference, in app: AppID, after told: String, _ logger: Logger
@@ -94,6 +100,14 @@ private enum MemberRows {
                 AND dead_at IS NULL
             ORDER BY user_id LIMIT \(limit)
         ) AS member ORDER BY new.app, new.circle, member.user_id
+        """
+    }
+
+    static func count(_ groups: [GroupKey]) -> SQL {
+        """
+        SELECT count(*) FROM rules.member
+            JOIN unnest(\(groups.map(\.app.rawValue)), \(groups.map(\.group))) AS new (app, circle) USING (app, circle)
+        WHERE NOT has_left AND dead_at IS NULL
         """
     }
 

@@ -41,6 +41,9 @@ extension RevocationStore {
                     started[SurfaceKey(item: end.item, user: only)] = try row.decode(Date.self, at: 1)
                 }
                 guard !ends.isEmpty else { return [] }
+                let ofAll = Set(started.keys.filter { $0.user == nil }.map { ItemKey(app: work.app, item: $0.item) })
+                let channels = try await transaction.endChannels(of: Array(ofAll), now: now)
+                ends += SurfaceEnd.ends(of: channels, ends)
                 try await transaction.execute(Self.keepRevoked(started, work))
                 let held = try await transaction.withdrawUpdates(
                     started.keys.map { $0.withdrawal(work, until: now + Self.clockTolerance) }, now: now)
@@ -123,10 +126,12 @@ extension RevocationStore {
     private static func decide(_ ends: [SurfaceEnd], now: Timestamp) -> SQL {
         """
         INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-        SELECT new.notification, 1, decision.event, new.rule, decision.user_id, \(now.date), 'push',
+        SELECT new.notification, 1, decision.event, new.rule, new.user_id, \(now.date), 'push',
             \(RuleDecision.Cause.surfaceEnded.rawValue)
-        FROM unnest(\(ends.map(\.notification)), \(ends.map(\.start)), \(ends.map { $0.rule ?? "" }))
-            AS new (notification, start, rule)
+        FROM unnest(
+            \(ends.map(\.notification)), \(ends.map(\.start)), \(ends.map { $0.rule ?? "" }),
+            \(ends.map(\.user.rawValue))
+        ) AS new (notification, start, rule, user_id)
             JOIN rules.decision ON decision.notification = new.start AND decision.step = 0
         ORDER BY new.notification
         ON CONFLICT DO NOTHING

@@ -4,3 +4,5 @@ import PushProtocol
 extension AppID: PostgresValue {}
 extension UserID: PostgresValue {}
 extension Lane: PostgresValue {}
+extension ChannelID: PostgresValue {}
+extension ProviderEnvironment: PostgresValue {}

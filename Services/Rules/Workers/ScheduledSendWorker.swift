@@ -48,7 +48,7 @@ struct ScheduledSendWorker: Service {
         var parcels: [Parcel] = []
         var messages: [AMQPMessage] = []
         for parcel in Parcel.parcels(released) {
-            let (app, recipients) = (parcel.notification.app, parcel.notification.recipients)
+            let app = parcel.notification.app
             do throws(WireError) {
                 messages.append(
                     try Outbound(
@@ -57,13 +57,13 @@ struct ScheduledSendWorker: Service {
                     ).message(from: service))
                 parcels.append(parcel)
             } catch {
-                try await store.markDead(recipients.map(\.notification), of: app)
+                try await store.markDead(parcel.notification.notificationIDs, of: app)
             }
         }
         var published: [UUID] = []
         let answers = try await bus.post(messages, kind: "A notification", logger: logger)
         for (parcel, answer) in zip(parcels, answers) {
-            let notifications = parcel.notification.recipients.map(\.notification)
+            let notifications = parcel.notification.notificationIDs
             switch answer {
             case .confirmed:
                 published += notifications
@@ -100,7 +100,7 @@ struct ScheduledSendWorker: Service {
             Counter(
                 label: "heliograph_rules_released_users_total",
                 dimensions: [("app", notification.app.rawValue), ("rule", notification.rule)]
-            ).increment(by: notification.recipients.count)
+            ).increment(by: notification.notificationIDs.count)
         }
     }
 }

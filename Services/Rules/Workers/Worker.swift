@@ -16,5 +16,6 @@ enum Worker: String, CaseIterable, Sendable {
     case notificationRevoker = "NotificationRevoker"
     case shownCopyClearer = "ShownCopyClearer"
     case inboxFeed = "InboxFeed"
+    case channelKeeper = "ChannelKeeper"
     case censusWorker = "CensusWorker"
 }

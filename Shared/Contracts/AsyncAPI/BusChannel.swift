@@ -98,6 +98,14 @@ struct BusChannel {
                 id: "census", exchange: .census, address: "{service}", parameters: ["service": stages],
                 messages: ["census-report.v1"], samples: stages,
                 about: "What each process settled."),
+            BusChannel(
+                id: "channel-requests", exchange: .channels, address: "request.{app}",
+                messages: ["channel-request.v1"], samples: [RoutingKey.channelRequest(placeholder)],
+                about: "Requests to create and delete broadcast channels."),
+            BusChannel(
+                id: "channel-answers", exchange: .channels, address: "answer.{app}",
+                messages: ["channel-answer.v1"], samples: [RoutingKey.channelAnswer(placeholder)],
+                about: "The answers to these requests."),
         ]
     }()
 

@@ -66,5 +66,6 @@ extension MessageContract {
         notificationRevocation, push(version: 1),
         push(version: 2),
         outcomes(version: 1), outcomes(version: 2), deviceCommand, deviceEvent, campaignCursor, censusReport,
+        channelRequest, channelAnswer,
     ]
 }

@@ -54,6 +54,13 @@ extension Schema {
                                 "description": "Headers such as apns-priority.",
                             ]),
                         optional("payload", any("Merged into the payload.")),
+                        optional(
+                            "channels",
+                            [
+                                "type": "object", "additionalProperties": channelID,
+                                "description":
+                                    "The broadcast channel of each environment, for the start of a Live Activity.",
+                            ]),
                     ])),
             optional(
                 "fcm",
@@ -148,7 +155,7 @@ extension Schema {
                 destination(
                     "channel",
                     [
-                        required("channel", text("The channel's id.", pattern: "^[A-Za-z0-9+/=]{1,128}$")),
+                        required("channel", channelID),
                         required("environment", environment("The environment in which it was created.")),
                     ]),
                 destination(

@@ -102,9 +102,10 @@ extension WorkQueue {
     var hasEvents: Bool {
         switch self {
         case .rulesEvents, .rulesAppEvents: true
-        case .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications, .registryAppNotifications,
-            .registryDevices, .registryAppDevices, .registryCampaigns, .senderPushes, .feedbackOutcomes,
-            .feedbackErasures, .webhookReports:
+        case .rulesOutcomes, .rulesErasures, .rulesCensus, .rulesChannels, .apnsSenderChannels,
+            .registryNotifications, .registryAppNotifications, .registryDevices, .registryAppDevices,
+            .registryCampaigns,
+            .senderPushes, .feedbackOutcomes, .feedbackErasures, .webhookReports:
             false
         }
     }

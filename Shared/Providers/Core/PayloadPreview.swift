@@ -102,7 +102,7 @@ package struct PayloadPreview: Hashable, Sendable {
     private static func apnsSize(_ push: Push, bundle: String) -> (Int?, Int) {
         let isBroadcast = push.targets.first?.address == .channel
         let headers = try? APNsHeaders(for: push.content, bundle: bundle, expiresAt: push.expiresAt)
-        let payload = try? APNsPayload.render(push.content, badge: push.targets.first?.badge)
+        let payload = try? APNsPayload.render(push.apnsContent, badge: push.targets.first?.badge)
         return (
             payload.map { JSONText.bytes(of: $0).count },
             isBroadcast ? APNsBroadcast.maximumPayload : (headers?.pushType ?? .alert).maximumPayload

@@ -33,6 +33,11 @@ extension Content {
 extension APNsOverride {
     fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unreadable) {
         var members = try SortedObjectReader(&reader)
+        var channels: [String: ChannelID]?
+        if try members.find(#""channels":"#, &reader), let values = try reader.optionalObject() {
+            channels = values.compactMapValues { $0.string.flatMap(ChannelID.init(rawValue:)) }
+            guard channels?.count == values.count else { throw JSONReader.Unreadable() }
+        }
         var headers: [String: String]?
         if try members.find(#""headers":"#, &reader), let values = try reader.optionalObject() {
             headers = values.compactMapValues(\.string)
@@ -40,7 +45,7 @@ extension APNsOverride {
         }
         let payload = try members.find(#""payload":"#, &reader) ? try reader.optionalValue() : nil
         try members.end(&reader)
-        self.init(headers: headers, payload: payload)
+        self.init(headers: headers, payload: payload, channels: channels)
     }
 }
 

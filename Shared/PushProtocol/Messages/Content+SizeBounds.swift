@@ -26,7 +26,9 @@ extension Content {
     package var depth: Int {
         var inner = 0
         if let data { inner = max(inner, JSONValue.object(data).depth) }
-        if let apns { inner = max(inner, 1 + max(apns.headers == nil ? 0 : 1, apns.payload?.depth ?? 0)) }
+        if let apns {
+            inner = max(inner, 1 + max(apns.headers == nil && apns.channels == nil ? 0 : 1, apns.payload?.depth ?? 0))
+        }
         if let fcm { inner = max(inner, 1 + (fcm.message?.depth ?? 0)) }
         if let web { inner = max(inner, 1 + (web.message?.depth ?? 0)) }
         return 1 + inner
@@ -42,6 +44,9 @@ extension Content {
         if let data { bytes += JSONValue.object(data).maximumEncodedSize }
         for (name, value) in apns?.headers ?? [:] {
             bytes += JSONValue.string(name).maximumEncodedSize + JSONValue.string(value).maximumEncodedSize + 2
+        }
+        for (name, channel) in apns?.channels ?? [:] {
+            bytes += JSONValue.string(name).maximumEncodedSize + channel.rawValue.utf8.count + 4
         }
         for value in [apns?.payload, fcm?.message, web?.message] { bytes += value?.maximumEncodedSize ?? 0 }
         return bytes

@@ -68,10 +68,13 @@ package struct APNsOverride: Codable, Hashable, Sendable {
     package var headers: [String: String]?
     /// Merged into the payload.
     package var payload: JSONValue?
+    /// For the start of a Live Activity: the broadcast channel that it follows, by the name of the provider's environment.
+    package var channels: [String: ChannelID]?
 
-    package init(headers: [String: String]? = nil, payload: JSONValue? = nil) {
+    package init(headers: [String: String]? = nil, payload: JSONValue? = nil, channels: [String: ChannelID]? = nil) {
         self.headers = headers
         self.payload = payload
+        self.channels = channels
     }
 }
 

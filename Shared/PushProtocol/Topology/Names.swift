@@ -3,6 +3,8 @@ package enum ExchangeName: Hashable, Sendable {
     case events, notifications, pushes, outcomes, devices
     /// Topic exchange for the reports of all stages; see ``CensusReport``.
     case census
+    /// Topic exchange for requests to create and delete broadcast channels, and for their answers.
+    case channels
     /// Topic exchange behind an input exchange. Routes each message to its app's queue.
     case byApp(InputExchange)
     /// Topic exchange, the alternate of ``byApp(_:)``. Routes messages of apps without a queue.
@@ -25,6 +27,7 @@ package enum ExchangeName: Hashable, Sendable {
         case .outcomes: "outcomes"
         case .devices: "devices"
         case .census: "census"
+        case .channels: "channels"
         case .byApp(let input): "\(input.rawValue).by-app"
         case .otherApps(let input): "\(input.rawValue).other-apps"
         case .retry(let level): "retry.\(level.rawValue)"
@@ -64,6 +67,8 @@ package enum WorkQueue: Hashable, Sendable {
     case rulesErasures
     /// The reports of all stages; see ``CensusReport``.
     case rulesCensus
+    /// Answers to requests about broadcast channels; see ``ChannelAnswer``.
+    case rulesChannels
     /// Notifications of apps without their own queue, and those published before an app had one.
     case registryNotifications(Lane)
     case registryAppNotifications(Lane, AppID)
@@ -74,6 +79,8 @@ package enum WorkQueue: Hashable, Sendable {
     case registryCampaigns
     /// One queue for each app, so pausing an app means cancelling one consumer.
     case senderPushes(Provider, Lane, AppID)
+    /// Requests about broadcast channels; see ``ChannelRequest``.
+    case apnsSenderChannels
     case feedbackOutcomes
     /// Erased registrations.
     case feedbackErasures
@@ -87,6 +94,8 @@ package enum WorkQueue: Hashable, Sendable {
         case .rulesOutcomes: "rules.outcomes"
         case .rulesErasures: "rules.erasures"
         case .rulesCensus: "rules.census"
+        case .rulesChannels: "rules.channels"
+        case .apnsSenderChannels: "apns-sender.channels"
         case .registryNotifications(let lane): "token-registry.notifications.\(lane.rawValue)"
         case .registryAppNotifications(let lane, let app):
             "token-registry.notifications.\(lane.rawValue).app.\(app.rawValue)"
@@ -110,8 +119,8 @@ package enum WorkQueue: Hashable, Sendable {
         case .rulesAppEvents(let app), .registryAppNotifications(_, let app), .registryAppDevices(let app),
             .senderPushes(_, _, let app), .webhookReports(let app, _):
             app
-        case .rulesEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications, .registryDevices,
-            .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
+        case .rulesEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .rulesChannels, .registryNotifications,
+            .registryDevices, .registryCampaigns, .apnsSenderChannels, .feedbackOutcomes, .feedbackErasures:
             nil
         }
     }
@@ -135,7 +144,8 @@ package enum WorkQueue: Hashable, Sendable {
     package static func all(apps: [AppID], reports: ReportConsumers = .none) -> [WorkQueue] {
         let apps = apps.sorted()
         let fixed: [WorkQueue] = [
-            .rulesOutcomes, .rulesErasures, .rulesCensus, .registryCampaigns, .feedbackOutcomes, .feedbackErasures,
+            .rulesOutcomes, .rulesErasures, .rulesCensus, .rulesChannels, .registryCampaigns, .apnsSenderChannels,
+            .feedbackOutcomes, .feedbackErasures,
         ]
         let divided = events(of: apps) + notifications(of: apps) + devices(of: apps)
         let senders = apps.flatMap { app in
@@ -189,6 +199,12 @@ package enum RoutingKey {
 
     /// Exchange `notifications`: revoked notifications of an app.
     package static func revocation(_ app: AppID) -> String { "revoked.\(app.rawValue)" }
+
+    /// Exchange `channels`: a request about an app's broadcast channel.
+    package static func channelRequest(_ app: AppID) -> String { "request.\(app.rawValue)" }
+
+    /// Exchange `channels`: the answer to it.
+    package static func channelAnswer(_ app: AppID) -> String { "answer.\(app.rawValue)" }
 
     package static func push(_ provider: Provider, _ lane: Lane, _ app: AppID) -> String {
         "\(provider.rawValue).\(lane.rawValue).\(app.rawValue)"

@@ -90,10 +90,10 @@ extension BusRole {
     private var queuePattern: String? {
         switch self {
         case .topology, .deadLetters, .upstream, .eventsAPI: nil
-        case .rules: #"rules\.(events|events\.app\.\#(Self.app)|outcomes|erasures|census)"#
+        case .rules: #"rules\.(events|events\.app\.\#(Self.app)|outcomes|erasures|census|channels)"#
         case .tokenRegistry:
             #"token-registry\.(campaigns|(devices|notifications\.\#(Self.lane))(\.app\.\#(Self.app))?)"#
-        case .apnsSender: #"apns-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
+        case .apnsSender: #"apns-sender\.(channels|pushes\.\#(Self.lane)\.\#(Self.app))"#
         case .fcmSender: #"fcm-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .webPushSender: #"webpush-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .feedback: #"feedback\.(outcomes|erasures)"#
@@ -125,6 +125,7 @@ extension BusRole {
                 (.events, #"\#(Self.app)\..+"#),
                 // Campaigns of revoked events.
                 (.devices, #"command\.\#(DeviceCommand.Command.Verb.cancel.rawValue)\.\#(Self.app)"#),
+                (.channels, #"request\.\#(Self.app)"#),
             ]
         case .tokenRegistry:
             [
@@ -137,7 +138,7 @@ extension BusRole {
                     #"(campaign\.cursor|event\.\#(Self.words(DeviceEvent.Change.allCases))|report\.dead\.\#(Self.app))"#
                 ),
             ]
-        case .apnsSender: [(.outcomes, Self.outcomes(of: .apns))]
+        case .apnsSender: [(.outcomes, Self.outcomes(of: .apns)), (.channels, #"answer\.\#(Self.app)"#)]
         case .fcmSender: [(.outcomes, Self.outcomes(of: .fcm))]
         case .webPushSender: [(.outcomes, Self.outcomes(of: .webpush))]
         case .feedback:

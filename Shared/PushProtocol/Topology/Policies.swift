@@ -19,7 +19,7 @@ extension Topology {
         name: "dead-letters",
         pattern: #"^(rules\.([a-z]+|events\.app\.[a-z0-9-]+)|feedback\.[a-z]+"#
             + #"|token-registry\.(campaigns|(devices|notifications\.(interactive|bulk))(\.app\.[a-z0-9-]+)?)"#
-            + #"|(apns|fcm|webpush)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#
+            + #"|apns-sender\.channels|(apns|fcm|webpush)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#
             + #"|webhook-sender\.reports\.[a-z0-9-]+\.[a-z0-9-]+)\.dead$"#,
         priority: 1, definition: ["message-ttl": .number(deadLetterRetention.wholeMilliseconds)])
 
@@ -36,8 +36,9 @@ extension Topology {
     package static func deadLetterRetention(in queue: WorkQueue) -> Duration {
         switch queue {
         case .senderPushes: deadPushRetention
-        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .registryNotifications,
-            .registryAppNotifications, .registryDevices, .registryAppDevices, .registryCampaigns, .feedbackOutcomes,
+        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .rulesChannels,
+            .registryNotifications, .registryAppNotifications, .registryDevices, .registryAppDevices,
+            .registryCampaigns, .apnsSenderChannels, .feedbackOutcomes,
             .feedbackErasures, .webhookReports:
             deadLetterRetention
         }

@@ -2,11 +2,11 @@ extension WorkQueue {
     /// The stage that consumes the queue.
     package var stage: BusRole {
         switch self {
-        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .rulesCensus: .rules
+        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .rulesCensus, .rulesChannels: .rules
         case .registryNotifications, .registryAppNotifications, .registryDevices, .registryAppDevices,
             .registryCampaigns:
             .tokenRegistry
-        case .senderPushes(.apns, _, _): .apnsSender
+        case .senderPushes(.apns, _, _), .apnsSenderChannels: .apnsSender
         case .senderPushes(.fcm, _, _): .fcmSender
         case .senderPushes(.webpush, _, _): .webPushSender
         case .feedbackOutcomes, .feedbackErasures: .feedback
@@ -21,7 +21,7 @@ extension WorkQueue {
             lane == .interactive ? .interactive : .bulk
         case .rulesEvents, .rulesAppEvents: .interactive
         case .registryDevices, .registryAppDevices, .registryCampaigns, .rulesOutcomes, .rulesErasures, .rulesCensus,
-            .feedbackOutcomes, .feedbackErasures, .webhookReports:
+            .rulesChannels, .apnsSenderChannels, .feedbackOutcomes, .feedbackErasures, .webhookReports:
             .background
         }
     }

@@ -89,7 +89,7 @@ extension Topology {
         let retries: [Exchange] = RetryLevel.allCases.map { .init(.retry($0), .topic, formerKind: .fanout) }
         exchanges = [
             .init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic), .init(.outcomes, .topic),
-            .init(.devices, .topic), .init(.census, .topic), .init(.return, .direct),
+            .init(.devices, .topic), .init(.census, .topic), .init(.channels, .topic), .init(.return, .direct),
             .init(.dead, .topic, formerKind: .direct), .init(.marks, .direct),
         ]
         exchanges += inputs + retries
@@ -222,6 +222,8 @@ extension WorkQueue {
         case .rulesOutcomes: [(.outcomes, "#")]
         case .rulesErasures: [(.devices, DeviceEvent.routingKey(.userErased))]
         case .rulesCensus: [(.census, "#")]
+        case .rulesChannels: [(.channels, "answer.*")]
+        case .apnsSenderChannels: [(.channels, "request.*")]
         case .feedbackErasures: [(.devices, DeviceEvent.routingKey(.erased))]
         case .registryNotifications(let lane): [(.otherApps(.notifications), "\(lane.rawValue).#")]
         case .registryAppNotifications(let lane, let app):

@@ -57,6 +57,7 @@ package enum MetricHelp {
         "heliograph_push_quota_rate": "Messages a second that this process may send.",
         "heliograph_push_refusals_total": "Rejected targets by reason.",
         "heliograph_push_requests_waiting": "Requests without a stream.",
+        "heliograph_channel_requests_total": "Requests to create and delete broadcast channels, by result.",
         "heliograph_push_resends_total": "Unprocessed requests sent again at once.",
         "heliograph_push_streams_open": "Requests in flight to the provider.",
         "heliograph_push_targets_revoked_total": "Targets not sent because of a revocation.",

@@ -30,6 +30,7 @@ struct SenderUnderTest: Sendable {
             keys: APNsSettings.keys,
             environment: [
                 "APNS_URL": url, "APNS_SANDBOX_URL": sandbox ?? url, "PROVIDER_CA_FILE": authorityFile,
+                "APNS_CHANNELS_URL": url, "APNS_CHANNELS_SANDBOX_URL": sandbox ?? url,
                 "APNS_CONNECTIONS": String(connections),
             ])
         let gateways = try await APNsGateways(

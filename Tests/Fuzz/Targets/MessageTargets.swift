@@ -54,6 +54,13 @@ extension FuzzTarget {
         try requireSame(report)
     }
 
+    static let channelMessages = FuzzTarget("channel-messages") {
+        try SeedFiles.golden("channel-")
+    } read: { input in
+        if let request = try? ChannelRequest.decode(wireBody: input) { return try requireSame(request) }
+        try requireSame(try ChannelAnswer.decode(wireBody: input))
+    }
+
     static let deviceMessages = FuzzTarget("device-messages") {
         try SeedFiles.golden("device-")
     } read: { input in

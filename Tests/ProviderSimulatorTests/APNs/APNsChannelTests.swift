@@ -54,6 +54,30 @@ import Testing
         #expect(Self.ask(simulator, "GET", channel: channel)?.reason == "ChannelNotRegistered")
     }
 
+    @Test func `a broadcast reaches the phones that started with its channel, until the end`() throws {
+        let simulator = Fixture.simulator()
+        let channel = try Self.create(simulator)
+        let start = """
+            {"aps":{"timestamp":1,"event":"start","content-state":{"score":0},"attributes-type":"A","attributes":{},
+            "alert":{"title":"x"},"input-push-channel":"\(channel)"}}
+            """
+        let token = String(repeating: "ab", count: 32)
+        let headers = [
+            Header("apns-push-type", "liveactivity"), Header("apns-topic", "\(Fixture.bundle).push-type.liveactivity"),
+        ]
+        #expect(Self.ask(simulator, "POST", "/3/device/\(token)", start, headers)?.status == 200)
+        func shown() -> (String, JSONValue)? {
+            simulator.wall.phone(Phone.ID(provider: .apns, token: token))?.cards.first?.shown.activity
+        }
+        #expect(shown()?.0 == "start")
+        #expect(Self.send(simulator, channel)?.status == 200)
+        #expect(shown()?.0 == "update" && shown()?.1 == ["score": 3])
+        #expect(Self.send(simulator, channel, #"{"aps":{"timestamp":2,"event":"end"}}"#)?.status == 200)
+        #expect(shown()?.0 == "end")
+        #expect(Self.send(simulator, channel)?.status == 200)
+        #expect(shown()?.0 == "end")
+    }
+
     @Test func `a broadcast is accepted, logged and scripted like a push`() throws {
         let simulator = Fixture.simulator()
         let channel = try Self.create(simulator)

@@ -1,7 +1,9 @@
 """A live surface with thousands of followers and an update a second: order, budget, coalescing and orphans.
 
 Everything runs on one machine, with the simulator in place of APNs. A share of the phones reports the token of its Live
-Activity halfway.
+Activity halfway. With `--channel`, the phones follow a broadcast channel:
+
+    deploy/local/bench live --channel --followers 2000 --seconds 600
 """
 # Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender events-api webhook-sender
 
@@ -13,7 +15,7 @@ import tempfile
 
 from bench_figures import Figures
 from live_run import APP, LiveRun, rules
-from local_stack import ROOT, Stack
+from local_stack import ROOT, Stack, eventually, sql
 
 PORT_BASE = 19080
 
@@ -25,17 +27,20 @@ def main() -> None:
     arguments.add_argument("--seconds", type=int, default=600, help="updates, one a second")
     arguments.add_argument("--every", type=int, default=15, help="seconds between two updates of a phone")
     arguments.add_argument("--late", type=int, default=100, help="phones that report their token halfway")
+    arguments.add_argument("--channel", action="store_true", help="phones follow a broadcast channel")
     arguments.add_argument("--build", default="release", choices=["debug", "release"])
     options = arguments.parse_args()
     figures = Figures("live")
     with tempfile.TemporaryDirectory() as folder:
         directory = pathlib.Path(folder) / "rules"
         shutil.copytree(ROOT / "Services" / "Rules" / "RuleSets", directory)
-        (directory / f"{APP}.yaml").write_text(rules(f"{options.every}s"))
+        (directory / f"{APP}.yaml").write_text(rules(f"{options.every}s", options.channel))
         stack = Stack(pathlib.Path(options.state), PORT_BASE, build=options.build)
         stack.environment["LOCAL_RULES_DIRECTORY"] = str(directory)
         stack.up("--no-demo", timeout=1800)
         try:
+            if options.channel:
+                eventually(lambda: ready_channels(stack) > 0, 60, "a ready channel")
             run = LiveRun(stack, pathlib.Path(folder), options.followers, options.seconds, options.late, note)
             run.run()
             size = f"{options.followers} followers, {options.seconds} s"
@@ -44,9 +49,17 @@ def main() -> None:
             figures.add(f"{size}: orphans", len(run.orphans()), "", at_most=0)
             figures.add(f"{size}: updates sent", run.updates(), "")
             figures.add(f"{size}: updates saved by coalescing", run.saved(), "", at_least=0)
+            if options.channel:
+                run.delete_channels()
+                figures.add(f"{size}: pushes saved by the channel", run.saved_by_channels(), "", at_least=1)
+                figures.add(f"{size}: channels left", run.channels_left(), "", at_most=0)
         finally:
             stack.down("--erase")
     figures.finish(pathlib.Path(options.state).parent)
+
+
+def ready_channels(stack) -> int:
+    return int(sql(stack, "SELECT count(*) FROM rules.channel WHERE channel IS NOT NULL AND item IS NULL"))
 
 
 def note(text: str) -> None:

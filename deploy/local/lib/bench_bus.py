@@ -167,7 +167,8 @@ class Sender:
         lines = (folder / f"{name}.env").read_text().splitlines()
         self.name, self.folder = name, folder
         self.environment = dict(line.split("=", 1) for line in lines) | {
-            "APNS_URL": provider.url, "APNS_SANDBOX_URL": provider.url, "FCM_URL": provider.url,
+            "APNS_URL": provider.url, "APNS_SANDBOX_URL": provider.url,
+            "APNS_CHANNELS_URL": provider.url, "APNS_CHANNELS_SANDBOX_URL": provider.url, "FCM_URL": provider.url,
             "FCM_TOKEN_URL": provider.url + "/token", "PROVIDER_CA_FILE": str(provider.certificate),
             "LOG_LEVEL": "warning",
             # The default project quota is below a sender's throughput.
@@ -176,7 +177,7 @@ class Sender:
         if name == "apns-sender":
             names = ["FCM_URL", "FCM_TOKEN_URL", "FCM_QUOTA"]
         else:
-            names = ["APNS_URL", "APNS_SANDBOX_URL"]
+            names = ["APNS_URL", "APNS_SANDBOX_URL", "APNS_CHANNELS_URL", "APNS_CHANNELS_SANDBOX_URL"]
         for unused in names:
             del self.environment[unused]
 

@@ -1,7 +1,7 @@
 """Many followers of one live surface that changes often: a run on a stack, and what the simulator's phones got.
 
 The rule file of the app has an entry `live.delivery` with the events `order.accepted`, `courier.moved` (paced) and
-`order.delivered`, for the users of the event's member `users` (`rules`).
+`order.delivered`, for the users of the event's member `users` (`rules`). With `channel`, phones follow a broadcast channel.
 """
 
 import dataclasses
@@ -11,13 +11,14 @@ import pathlib
 import time
 import uuid
 
-from local_stack import cloud_event
+from local_stack import cloud_event, eventually, sql
 
 APP = "family-portal"
 
 
-def rules(every: str) -> str:
+def rules(every: str, channel: bool = False) -> str:
     """The text of the rule file, with the time between two updates."""
+    channel_key = "channel: { above: 1 }" if channel else "about: An order"
     return f"""
 app: {APP}
 events:
@@ -34,6 +35,7 @@ live:
     start: {{ event: order.accepted }}
     update: {{ event: courier.moved, every: {every} }}
     end: {{ event: order.delivered }}
+    {channel_key}
 rules: {{}}
 """
 
@@ -44,6 +46,7 @@ class Phone:
 
     start: str
     activity: str
+    channel: str | None = None
     got: list[dict] = dataclasses.field(default_factory=list)
 
     def shown(self) -> list[int]:
@@ -61,6 +64,8 @@ class Phone:
 
 
 class LiveRun:
+    ENTRY, START, UPDATE, END = "delivery", "order.accepted", "courier.moved", "order.delivered"
+
     def __init__(self, stack, folder: pathlib.Path, followers: int, seconds: int, late: int, note=lambda text: None):
         self.stack, self.folder, self.seconds, self.note = stack, folder, seconds, note
         self.order = f"o-{uuid.uuid4().hex[:8]}"
@@ -68,26 +73,33 @@ class LiveRun:
         self.phones = {user: Phone(uuid.uuid4().hex * 2, uuid.uuid4().hex * 2) for user in self.users}
         self.late = self.users[:late]
         self.by_token = {token: phone for phone in self.phones.values() for token in (phone.start, phone.activity)}
+        self.channels: dict[str, list[Phone]] = {}
+        self.broadcasts = 0
+        self.events: list[str] = []
         self.since = stack.http("GET", f"{stack.env['SIMULATOR_URL']}/apns/requests?limit=100000")[1]["last"]
 
     def run(self, patience: float = 600) -> None:
-        """Starts the surface, moves the courier once a second, and ends it. The late phones report their token halfway."""
+        """Starts the surface, moves the courier once a second, and ends it. The late phones report their token halfway.
+
+        A phone that follows a channel reports no token.
+        """
         self.register("push-to-start", self.users)
-        self.happen("order.accepted", self.seconds + 1)
+        self.happen(self.START, self.seconds + 1)
         self.wait(lambda phone: phone.got, self.users, patience, "start")
         self.register("live-activity", self.users[len(self.late):])
         begin = time.monotonic()
         for second in range(self.seconds):
-            self.happen("courier.moved", self.seconds - second)
+            self.happen(self.UPDATE, self.seconds - second)
             if second == self.seconds // 2:
                 self.register("live-activity", self.late)
             self.collect()
             time.sleep(max(0.0, begin + second + 1 - time.monotonic()))
-        self.happen("order.delivered", 0)
+        self.happen(self.END, 0)
         self.wait(lambda phone: phone.has_ended, self.users, patience, "end")
 
     def register(self, kind: str, users: list[str]) -> None:
         """Imports a token of each user's phone."""
+        users = [user for user in users if not self.phones[user].channel]
         if not users:
             return
         lines = [json.dumps({
@@ -100,8 +112,9 @@ class LiveRun:
         assert code == 0, output
 
     def happen(self, type: str, minutes: int) -> None:
+        self.events.append(uuid.uuid4().hex)
         body = json.loads(cloud_event(
-            type, {"order": {"id": self.order, "minutes": minutes}, "users": self.users}, uuid.uuid4().hex))
+            type, {"order": {"id": self.order, "minutes": minutes}, "users": self.users}, self.events[-1]))
         body["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
         self.stack.publish(f"{APP}.{type}", json.dumps(body).encode(), content_type="application/cloudevents+json")
 
@@ -113,9 +126,16 @@ class LiveRun:
             assert status == 200, answer
             self.since = answer["last"]
             for request in answer["requests"]:
-                phone = self.by_token.get(request.get("token"))
-                if phone and request.get("status") == 200:
+                if request.get("status") != 200 or not request.get("body"):
+                    continue
+                phone, channel = self.by_token.get(request.get("token")), request["headers"].get("apns-channel-id")
+                phones = [phone] if phone else self.channels.get(channel, [])
+                self.broadcasts += bool(phones) and not phone
+                for phone in phones:
                     aps = request["body"]["aps"]
+                    if channel := aps.get("input-push-channel"):
+                        phone.channel = channel
+                        self.channels.setdefault(channel, []).append(phone)
                     phone.got.append({
                         "event": aps["event"], "timestamp": aps["timestamp"],
                         "minutes": aps.get("content-state", {}).get("minutes"),
@@ -155,5 +175,20 @@ class LiveRun:
         return sum(push["event"] == "update" for phone in self.phones.values() for push in phone.got)
 
     def saved(self) -> int:
-        """The updates that were not sent, because a later one replaced them."""
+        """The updates that no phone got, because a later one replaced them."""
         return len(self.users) * self.seconds - self.updates()
+
+    def saved_by_channels(self) -> int:
+        """The pushes that phones got through a channel, without one request for each of them."""
+        got = sum(push["event"] != "start" for phone in self.phones.values() if phone.channel for push in phone.got)
+        return got - self.broadcasts
+
+    def delete_channels(self) -> None:
+        """Has the channels of ended surfaces deleted, without the hours in which offline phones can get the end."""
+        sql(self.stack, "UPDATE rules.channel SET due_at = now() WHERE item = :'item' AND ends_at <= now()",
+            item=f"live/{self.ENTRY}/{self.order}")
+        eventually(lambda: self.channels_left() == 0, 60, "the deletion of the channel")
+
+    def channels_left(self) -> int:
+        return int(sql(self.stack, "SELECT count(*) FROM rules.channel WHERE item = :'item'",
+                       item=f"live/{self.ENTRY}/{self.order}"))

@@ -222,8 +222,12 @@ service_environment() {
         simulator)
           echo "APNS_URL=https://localhost:$SIMULATOR_APNS_PORT"
           echo "APNS_SANDBOX_URL=https://localhost:$SIMULATOR_APNS_SANDBOX_PORT"
+          echo "APNS_CHANNELS_URL=https://localhost:$SIMULATOR_APNS_PORT"
+          echo "APNS_CHANNELS_SANDBOX_URL=https://localhost:$SIMULATOR_APNS_SANDBOX_PORT"
           echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
-        sandbox) echo "APNS_URL=https://api.sandbox.push.apple.com" ;;
+        sandbox)
+          echo "APNS_URL=https://api.sandbox.push.apple.com"
+          echo "APNS_CHANNELS_URL=https://api-manage-broadcast.sandbox.push.apple.com:2195" ;;
       esac ;;
     fcm-sender)
       case $(providers) in
@@ -309,6 +313,8 @@ export FEEDBACK_URL='http://127.0.0.1:$(admin_port feedback)'
 export SIMULATOR_URL='http://127.0.0.1:$SIMULATOR_CONTROL_PORT'
 export APNS_URL='https://localhost:$SIMULATOR_APNS_PORT'
 export APNS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'
+export APNS_CHANNELS_URL='https://localhost:$SIMULATOR_APNS_PORT'
+export APNS_CHANNELS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'
 export FCM_URL='https://localhost:$SIMULATOR_FCM_PORT'
 export PROVIDER_CA_FILE='$STATE/credentials/simulator-ca.pem'
 export REGISTRY_OPERATOR_KEY='$(secret operator)'

@@ -22,6 +22,10 @@ extension APNsProvider {
                 return response
             }
             response.isDelivered = operation == .broadcast(operation.bundle)
+            if response.isDelivered, let channel = success.channel {
+                let followers = channelEndpoint.channels.followers(of: channel, isEnd: success.isEnd)
+                response.subscribers = Array(followers.prefix(PhoneWall.maximumPhones))
+            }
             response.actions = [.respond(Self.reply(success, id), bodyAfter: .zero)]
             if connection.isFirstSuccess() { response.actions.insert(.limitStreams(state.apnsStreams), at: 0) }
         } catch {
@@ -33,6 +37,15 @@ extension APNsProvider {
             response.actions = [.respond(reply, bodyAfter: .zero)]
         }
         return response
+    }
+
+    /// Notes the channel that the start of a Live Activity names.
+    func noteFollower(_ push: APNsPush, _ token: String?, _ bundle: String?) {
+        guard push.pushType == "liveactivity", let token, let bundle,
+            let body = try? ProviderJSON.value(of: push.request.body),
+            let channel = body["aps"]?["input-push-channel"]?.string
+        else { return }
+        channelEndpoint.channels.follow(channel, by: token, for: bundle)
     }
 
     private func authorize(

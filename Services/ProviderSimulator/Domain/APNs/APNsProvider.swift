@@ -44,6 +44,7 @@ final class APNsProvider: Sendable {
             state.outcomes.take(.apns, token: token, app: validator.topic?.bundle, scenario: scenario)
             ?? ScriptedOutcome(.answer(ScriptedResponse(200)))
         play(outcome, into: &response, connection, at: request.receivedAt)
+        if response.isDelivered { noteFollower(push, token, validator.topic?.bundle) }
         return response
     }
 

@@ -34,6 +34,8 @@ struct APNsChannelEndpoint: Sendable {
     struct Success: Sendable {
         var status: Int
         var channel: String?
+        /// Whether it is a broadcast that ends Live Activities.
+        var isEnd = false
         var body: [UInt8] = []
     }
 
@@ -142,7 +144,7 @@ struct APNsChannelEndpoint: Sendable {
         guard payload["aps"]?["event"]?.string != "start" else {
             throw APNsChannelRejection(400, "BadRequestPayload", "a broadcast cannot start a Live Activity")
         }
-        return Success(status: 200, channel: id)
+        return Success(status: 200, channel: id, isEnd: payload["aps"]?["event"]?.string == "end")
     }
 }
 

@@ -13,6 +13,8 @@ final class APNsChannels: Sendable {
     static let maximumChannels = 10_000
 
     private let channels = Mutex<[String: [String: StoragePolicy]]>([:])
+    /// The tokens of the phones whose Live Activity follows a channel, by channel.
+    private let followers = Mutex<[String: Set<String>]>([:])
 
     /// Creates a channel; `nil` when the app has the maximum.
     func create(_ policy: StoragePolicy, for bundle: String) -> String? {
@@ -28,7 +30,25 @@ final class APNsChannels: Sendable {
 
     /// - Returns: whether the channel existed.
     func delete(_ id: String, for bundle: String) -> Bool {
-        channels.withLock { $0[bundle]?.removeValue(forKey: id) != nil }
+        followers.withLock { $0[id] = nil }
+        return channels.withLock { $0[bundle]?.removeValue(forKey: id) != nil }
+    }
+
+    /// Notes that a phone started a Live Activity with a channel. Without such a channel, nothing reaches the activity.
+    func follow(_ id: String, by token: String, for bundle: String) {
+        guard policy(of: id, for: bundle) != nil else { return }
+        _ = followers.withLock { $0[id, default: []].insert(token) }
+    }
+
+    /// The phones that a broadcast reaches.
+    ///
+    /// - Parameter isEnd: whether it ends their activities, so that they follow the channel no longer.
+    func followers(of id: String, isEnd: Bool) -> [String] {
+        followers.withLock { followers in
+            let reached = followers[id, default: []].sorted()
+            if isEnd { followers[id] = nil }
+            return reached
+        }
     }
 
     func all(of bundle: String) -> [String] { channels.withLock { $0[bundle, default: [:]].keys.sorted() } }

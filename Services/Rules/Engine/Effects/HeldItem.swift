@@ -47,6 +47,23 @@ package struct HeldItem: Sendable {
         self.isOver = isOver
     }
 
+    package var itemKey: ItemKey? { item.map { ItemKey(app: rendered.app, item: $0) } }
+
+    /// Whether a newer state of its surface was decided.
+    package func isOvertaken(_ newest: [ItemKey: Timestamp]) -> Bool {
+        guard let item = itemKey, let saidAt, let state = newest[item] else { return false }
+        return state > saidAt
+    }
+
+    /// Drops the notification without a decision by its rule.
+    package mutating func drop(_ reason: RuleDecision.Cause, _ writes: inout DecisionWrites) {
+        writes.decisions.append(
+            DecisionRecord(
+                notification: recipient.notification, step: step, event: event, rule: rendered.rule, person: person,
+                decision: RuleDecision(answer: .drop, reason: reason)))
+        isOver = true
+    }
+
     package var person: PersonKey { PersonKey(app: rendered.app, user: recipient.user) }
 
     /// Whether the push is without sound.

@@ -9,6 +9,7 @@ extension RenderedNotification {
     package func notifications(
         to recipients: [Notification.Recipient], quietly: Bool, id: (Int, [Notification.Recipient]) -> UUID
     ) -> [Notification] {
+        if isToChannels { return broadcasts(to: recipients, id: id) }
         let pushedContent = preview ?? content
         let content = quietly ? pushedContent.quiet : pushedContent
         return RenderedNotification.parts(of: recipients).enumerated().map { index, recipients in
@@ -18,6 +19,24 @@ extension RenderedNotification {
                     traceparent: traceparent),
                 app: app, rule: rule, lane: lane, content: content, expiresAt: expiresAt, delivery: delivery,
                 scope: scope, devices: devices, recipients: recipients)
+        }
+    }
+}
+
+extension RenderedNotification {
+    /// One message to each channel.
+    private func broadcasts(
+        to recipients: [Notification.Recipient], id: (Int, [Notification.Recipient]) -> UUID
+    ) -> [Notification] {
+        recipients.enumerated().compactMap { index, recipient in
+            Broadcast.Destination(channelLabel: recipient.user.rawValue).map { destination in
+                Notification(
+                    trace: Trace(
+                        id: id(index, [recipient]), correlation: correlation, causation: correlation,
+                        traceparent: traceparent),
+                    app: app, rule: rule, lane: lane, content: content, expiresAt: expiresAt, delivery: delivery,
+                    recipients: [], broadcast: Broadcast(notification: recipient.notification, to: destination))
+            }
         }
     }
 }

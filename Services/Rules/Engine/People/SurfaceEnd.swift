@@ -7,7 +7,9 @@ package import RuleLanguage
 /// A Live Activity leaves the screen at once. Apps of other platforms get the `end` of the surface.
 package struct SurfaceEnd: Hashable, Sendable {
     package var app: AppID
+    /// The user, or the label of a broadcast channel.
     package var user: UserID
+    package var isToChannel = false
     /// The notification that started the surface.
     package var start: UUID
     /// The rule of the start: `<entry>-start`, or `<entry>-start-message` for platforms without Live Activities.
@@ -27,12 +29,32 @@ package struct SurfaceEnd: Hashable, Sendable {
     }
 
     /// The notification that ends the surface.
-    package var notification: UUID { DerivedID.uuid5(start, ["surface-end"]) }
+    package var notification: UUID {
+        DerivedID.uuid5(start, isToChannel ? ["surface-end", user.rawValue] : ["surface-end"])
+    }
 
     /// The rule that would end the surface by an event; `nil` if the item is not a live surface.
     package var rule: String? { surface.rule }
 
-    private var surface: Surface { Surface(app: app, startRule: startRule, item: item, event: event) }
+    private var surface: Surface {
+        Surface(app: app, startRule: startRule, item: item, event: event, channel: isToChannel ? user : nil)
+    }
+
+    /// The ends for the channels of the surfaces that these ends are about, one for each channel.
+    ///
+    /// - Parameter channels: the labels of the channels, by item.
+    package static func ends(of channels: [ItemKey: [UserID]], _ ends: [SurfaceEnd]) -> [SurfaceEnd] {
+        var seen: Set<ItemKey> = []
+        return ends.filter { !$0.surface.isMessage }.flatMap { end in
+            let item = ItemKey(app: end.app, item: end.item)
+            guard seen.insert(item).inserted else { return [SurfaceEnd]() }
+            return channels[item, default: []].map { label in
+                var one = end
+                (one.user, one.isToChannel) = (label, true)
+                return one
+            }
+        }
+    }
 
     /// Returns the messages that end these surfaces, with at most ``Notification/maximumRecipients`` each.
     ///
@@ -59,12 +81,16 @@ private struct Surface: Hashable {
     let startRule: String
     let item: String
     let event: String
+    /// The label of a broadcast channel; `nil` for the surfaces of users.
+    var channel: UserID?
 
-    var order: (String, String, String) { (app.rawValue, item, startRule) }
+    var order: (String, String, String, String) { (app.rawValue, item, startRule, channel?.rawValue ?? "") }
 
-    private var isMessage: Bool { startRule.hasSuffix("-message") }
+    var isMessage: Bool { startRule.hasSuffix("-message") }
 
-    var rule: String? { LiveItem.parts(of: item).map { "\($0.entry)-end\(isMessage ? "-message" : "")" } }
+    var rule: String? { LiveItem.parts(of: item).map { "\($0.entry)-end\(suffix)" } }
+
+    private var suffix: String { channel != nil ? "-channel" : isMessage ? "-message" : "" }
 
     func notification(to recipients: [Notification.Recipient], by rules: RuleSets, now: Timestamp) -> Notification? {
         guard let (entry, thing) = LiveItem.parts(of: item), let rule else { return nil }
@@ -73,7 +99,13 @@ private struct Surface: Hashable {
         var notification = Notification(
             trace: Trace(id: id, correlation: event, causation: event, traceparent: nil), app: app, rule: rule,
             lane: startRule?.how.lane ?? .interactive, content: Content(), recipients: recipients)
-        if isMessage {
+        if let channel {
+            guard let destination = Broadcast.Destination(channelLabel: channel.rawValue) else { return nil }
+            notification.content = activity(now)
+            notification.expiresAt = now + SurfaceChannelRole.storage
+            notification.broadcast = Broadcast(notification: recipients[0].notification, to: destination)
+            notification.recipients = []
+        } else if isMessage {
             notification.content = message(entry, thing, now)
             notification.devices = startRule?.how.devices?.ofSummary ?? DeviceSelection(platforms: [.android])
         } else {

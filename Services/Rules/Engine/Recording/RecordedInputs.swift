@@ -11,6 +11,8 @@ package struct RecordedInputs: Codable, Hashable, Sendable {
     package var items: RecordedItems?
     /// By rule: the notifications that the event replaces.
     package var replaced: [String: [ReplacedNotification]]?
+    /// By rule: the labels of the broadcast channels that are its recipients.
+    package var channels: [String: [UserID]]?
     /// The rules whose item has too many notifications to replace.
     package var tooManyReplaced: [String]?
     /// The stopped variants, by the names of their rules.
@@ -42,6 +44,9 @@ package struct RecordedInputs: Codable, Hashable, Sendable {
         for draft in event.drafts where !draft.hasUnknownRecipients { add(draft, event, people) }
         self.items = RecordedItems(event, items)
         stopped = event.stops.isEmpty ? nil : event.stops
+        for draft in event.drafts where draft.isToChannels {
+            channels = (channels ?? [:]).merging([draft.rendered.rule: draft.recipients.map(\.user)]) { $1 }
+        }
         for draft in event.drafts {
             guard let replacement = draft.replacement else { continue }
             let rule = draft.rendered.rule

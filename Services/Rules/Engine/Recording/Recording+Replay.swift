@@ -39,6 +39,7 @@ extension RecordedEvent {
         else { throw .refused }
         var one = EventCase(event, ruleSet: set, arrivedAt: arrived, drafts: drafts, signals: signals)
         one.drafts = drafts.filter { large?.contains($0.rendered.rule) != true }.map { draft in
+            if draft.isToChannels { return draft.addressed(to: inputs.channels?[draft.rendered.rule] ?? []) }
             guard !draft.groupReferences.isEmpty else { return draft }
             return draft.joined(
                 by: draft.groupReferences.flatMap { reference in

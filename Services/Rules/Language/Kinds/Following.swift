@@ -32,6 +32,16 @@ extension Rule {
 }
 
 extension Broadcast.Destination {
+    /// The channel with this label; `nil` for other labels.
+    package init?(channelLabel label: String) {
+        let parts = label.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[0] == "(channel", parts[2] == "of", parts[3].hasSuffix(")"),
+            let channel = ChannelID(rawValue: String(parts[1])),
+            let environment = ProviderEnvironment(rawValue: String(parts[3].dropLast()))
+        else { return nil }
+        self = .channel(channel, environment)
+    }
+
     /// The label in stored decisions.
     package var decisionLabel: String {
         switch self {

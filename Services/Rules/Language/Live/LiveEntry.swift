@@ -9,6 +9,8 @@ struct LiveEntry {
     /// The platforms whose apps show the surface.
     let surfaces: Set<DeviceFilter.Platform>
     let item: String
+    /// The use of broadcast channels; `nil`: none.
+    let channel: Channel?
 
     /// The platforms that show the surface by data messages.
     var messagePlatforms: [DeviceFilter.Platform] {
@@ -17,6 +19,12 @@ struct LiveEntry {
 
     /// The name of the item for decisions: no other rule waits for it.
     var itemName: String { LiveItem.name(of: item, in: name) }
+
+    /// A start with more recipients than `above` uses a broadcast channel of each environment.
+    struct Channel {
+        let above: Int
+        let environments: Set<ProviderEnvironment>
+    }
 
     /// The events of one step of the thing.
     struct Moment {
@@ -32,8 +40,10 @@ struct LiveEntry {
 extension LiveEntry {
     /// The rule that sends a step to Live Activities.
     ///
-    /// - Parameter signs: the steps after which it waits for a sign of life; `nil`: it is sent at once.
-    func activityRule(_ moment: Moment, after signs: [Moment]? = nil) -> Node {
+    /// - Parameters:
+    ///   - signs: the steps after which it waits for a sign of life; `nil`: it is sent at once.
+    ///   - isBroadcast: whether it is sent to channels, and not to the tokens of users.
+    func activityRule(_ moment: Moment, after signs: [Moment]? = nil, isBroadcast: Bool = false) -> Node {
         let step = moment.step
         var activity: [(String, Node?)] = [
             ("event", .word(step.rawValue)), ("content-state", state(moment)),
@@ -56,13 +66,17 @@ extension LiveEntry {
             say += [("title", words("title", moment)), ("body", words("body", moment))]
             how.append(("sound", moment.table["sound"]?.node))
         case .update:
-            how.append(("scope", .word(item)))
             // Updates of this priority do not count against the hourly budget of a Live Activity
             // (`Shared/Providers/ProviderFacts.md`, A.5).
             if moment.table["every"] != nil {
                 how.append(("apns", .keys([("headers", .keys([("apns-priority", .word("5"))]))])))
             }
-        case .end: how.append(("scope", .word(item)))
+        case .end: break
+        }
+        if isBroadcast {
+            how.append(("expires-after", .plain("\(SurfaceChannelRole.storage.components.seconds)s")))
+        } else if step != .start {
+            how.append(("scope", .word(item)))
         }
         return rule(moment, say: .keys(say), how: .keys(how), after: signs)
     }
@@ -99,7 +113,8 @@ extension LiveEntry {
         }
         if surfaces.contains(.apple) {
             let registered: [(String, Node?)] =
-                isAtStart
+                // A phone whose activity follows a channel registers no token of it.
+                isAtStart || channel != nil
                 ? [("registered", .word("push-to-start"))]
                 : [("registered", .word("live-activity")), ("scope", .word(item))]
             how.append(("unless", .keys(registered)))

@@ -11,7 +11,7 @@ struct LiveRules {
 extension RuleFileReader {
     static let liveKeys = [
         "about", "to", "item", "on", "type", "lane", "title", "body", "attributes-type", "attributes", "state",
-        "relevance-score", "stale-after", "start", "update", "end", "ends-after", "otherwise",
+        "relevance-score", "stale-after", "start", "update", "end", "ends-after", "channel", "otherwise",
     ]
     /// The time from the start, or from the last unpaced update, after which a surface ends, unless the entry sets it. iOS
     /// ends a Live Activity then.
@@ -20,7 +20,8 @@ extension RuleFileReader {
 
     /// Reads `live`. Each entry becomes ordinary rules, so that decisions, holds, recordings and `explain` need nothing
     /// new: `<name>-start`, `-update`, `-end` and `-timeout` for Live Activities, the same with `-message` for other
-    /// platforms, and `-alert-1`, `-alert-2`, … for devices without the surface.
+    /// platforms, the same with `-channel` for broadcast channels, and `-alert-1`, `-alert-2`, … for devices without the
+    /// surface.
     func liveRules(_ field: Field, _ defaults: AppDefaults, besides rules: [Rule]) -> LiveRules {
         var live = LiveRules()
         var names = Set(rules.map(\.name))
@@ -42,7 +43,9 @@ extension RuleFileReader {
             let item = table["item"].flatMap({ text($0) })
         else { return nil }
         let surfaces = table["on"].map(platforms) ?? [.apple]
-        let entry = LiveEntry(name: name, field: field, table: table, surfaces: surfaces, item: item)
+        let entry = LiveEntry(
+            name: name, field: field, table: table, surfaces: surfaces, item: item,
+            channel: table["channel"].flatMap { channel($0, surfaces) })
         if surfaces.contains(.apple), table["attributes-type"] == nil {
             report(field, "“attributes-type” is missing: the name of the ActivityAttributes type in the app")
         }
@@ -58,6 +61,23 @@ extension RuleFileReader {
         guard let kind = words.first(where: Self.audienceWords.contains) else { return true }
         report(to, "a live surface is for “users” or a “group”, not for a “\(kind)”")
         return false
+    }
+
+    private func channel(_ field: Field, _ surfaces: Set<DeviceFilter.Platform>) -> LiveEntry.Channel? {
+        guard let table = table(field, keys: ["above", "environments"], required: ["above"]),
+            let above = table["above"]
+        else { return nil }
+        guard surfaces.contains(.apple) else {
+            report(field, "only the phones of “apple” follow a broadcast channel")
+            return nil
+        }
+        guard let above = number(above, 0...1_000_000_000) else { return nil }
+        var environments: Set<ProviderEnvironment> = []
+        for field in table["environments"].map({ oneOrMore($0) ?? [] }) ?? [] {
+            if let environment: ProviderEnvironment = choice(field) { environments.insert(environment) }
+        }
+        return LiveEntry.Channel(
+            above: above, environments: table["environments"] == nil ? [.production] : environments)
     }
 
     private func platforms(_ field: Field) -> Set<DeviceFilter.Platform> {
@@ -90,6 +110,7 @@ extension RuleFileReader {
                 guard var rule = rule(entry, node, "\(name)\(suffix)", at: moment.field, defaults, moment.step) else {
                     continue
                 }
+                useChannels(&rule, of: entry, moment.step, isBroadcast: suffix == Self.channelSuffix)
                 if let pace { rule.policy.schedule = Schedule(offset: .zero, time: Schedule.usualTime, every: pace) }
                 live.rules.append(rule)
             }
@@ -105,15 +126,47 @@ extension RuleFileReader {
         _ entry: LiveEntry, after signs: [LiveEntry.Moment], _ defaults: AppDefaults, to live: inout LiveRules
     ) {
         let field = entry.table["ends-after"] ?? entry.field
-        let delay = entry.table["ends-after"].map { window($0, longest: Schedule.longest) } ?? Self.liveEnd
-        guard let delay else { return }
+        guard let delay = endsAfter(entry) else { return }
         let end = LiveEntry.Moment(step: .end, field: field, table: [:])
         for (node, suffix) in nodes(entry, end, after: signs) {
             guard var rule = rule(entry, node, "timeout\(suffix)", at: field, defaults, .end) else { continue }
+            useChannels(&rule, of: entry, .end, isBroadcast: suffix == Self.channelSuffix)
             rule.policy.schedule = Schedule(offset: delay, time: Schedule.usualTime)
             rule.surfaceDelay = delay
+            if suffix == Self.channelSuffix { rule.channels?.role = .endsLater(delay) }
             live.rules.append(rule)
         }
+    }
+
+    private func endsAfter(_ entry: LiveEntry) -> Duration? {
+        entry.table["ends-after"].map { window($0, longest: Schedule.longest) } ?? Self.liveEnd
+    }
+
+    private static let channelSuffix = "-channel"
+
+    /// Sets what a rule of the step does with the channels of the entry.
+    private func useChannels(
+        _ rule: inout Rule, of entry: LiveEntry, _ step: LiveEntry.Moment.Step, isBroadcast: Bool
+    ) {
+        guard let channel = entry.channel, isBroadcast || step == .start && rule.how.kind == .liveActivity,
+            let item = itemTemplate(entry, rule.when)
+        else { return }
+        let role: SurfaceChannelRole =
+            switch step {
+            case .start:
+                .opens(
+                    above: channel.above, environments: channel.environments,
+                    endsAfter: endsAfter(entry) ?? Self.liveEnd)
+            case .update: .updates
+            case .end: .ends
+            }
+        rule.channels = SurfaceChannels(item: item, role: role)
+    }
+
+    private func itemTemplate(_ entry: LiveEntry, _ when: Rule.Condition) -> Template? {
+        let key = "\(entry.field.path).item"
+        let field = self.field(.word(entry.itemName), key, line: line(of: key))
+        return template(field, when.events.compactMap { catalog[$0] })
     }
 
     private func addAlerts(
@@ -131,10 +184,9 @@ extension RuleFileReader {
 
     /// The event of the end cancels updates and the end by time that wait for the item.
     private func done(_ entry: LiveEntry, _ end: LiveEntry.Moment) -> SignalSource? {
-        guard let when = condition(end.field, end.table, catalog: catalog) else { return nil }
-        let key = "\(entry.field.path).item"
-        let field = self.field(.word(entry.itemName), key, line: line(of: key))
-        guard let item = template(field, when.events.compactMap { catalog[$0] }) else { return nil }
+        guard let when = condition(end.field, end.table, catalog: catalog), let item = itemTemplate(entry, when) else {
+            return nil
+        }
         return SignalSource(place: end.field.path, when: when, thread: item, kind: .done)
     }
 
@@ -152,6 +204,9 @@ extension RuleFileReader {
     ) -> [(Node, suffix: String)] {
         var nodes: [(Node, suffix: String)] = []
         if entry.surfaces.contains(.apple) { nodes.append((entry.activityRule(moment, after: signs), "")) }
+        if entry.channel != nil, moment.step != .start {
+            nodes.append((entry.activityRule(moment, after: signs, isBroadcast: true), Self.channelSuffix))
+        }
         if !entry.messagePlatforms.isEmpty { nodes.append((entry.messageRule(moment, after: signs), "-message")) }
         return nodes
     }

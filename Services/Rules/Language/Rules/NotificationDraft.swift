@@ -37,13 +37,19 @@ package struct NotificationDraft: Hashable, Sendable {
     package var replacement: Replacement?
     /// Replaces users, groups and audience.
     package var broadcast: Broadcast?
+    /// The use of the broadcast channels of a live surface. They are found when the event is decided.
+    package var channels: SurfaceChannels<String>?
 
     /// Whether it has one decision in place of one for each user. Rules do not know the users of an audience, a
     /// broadcast or a segment; one message goes to all of them.
     package var hasUnknownRecipients: Bool { audience != nil || broadcast != nil || segment != nil || isOfNobody }
 
+    /// Whether its recipients are the broadcast channels of a live surface.
+    package var isToChannels: Bool { channels?.role.isBroadcast ?? false }
+
     var hasRecipients: Bool {
         !recipients.isEmpty || !groupReferences.isEmpty || hasUnknownRecipients || replacement != nil
+            || isToChannels
     }
 
     /// Further values from the event that apply until the push.

@@ -18,6 +18,8 @@ package struct RenderedNotification: Hashable, Sendable {
     package var scope: String? = nil
     /// The selected devices; `nil`: all.
     package var devices: DeviceSelection? = nil
+    /// Whether its recipients are broadcast channels, by their labels (``Broadcast/Destination/decisionLabel``).
+    package var isToChannels = false
     /// The event's id.
     package var correlation: String
     package var traceparent: String?
@@ -25,7 +27,7 @@ package struct RenderedNotification: Hashable, Sendable {
     package init(
         id: UUID, app: AppID, rule: String, lane: Lane, content: Content, preview: Content? = nil, mutes: [String],
         expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, scope: String? = nil,
-        devices: DeviceSelection? = nil,
+        devices: DeviceSelection? = nil, isToChannels: Bool = false,
         correlation: String, traceparent: String? = nil
     ) {
         self.id = id
@@ -39,6 +41,7 @@ package struct RenderedNotification: Hashable, Sendable {
         self.delivery = delivery
         self.scope = scope
         self.devices = devices
+        self.isToChannels = isToChannels
         self.correlation = correlation
         self.traceparent = traceparent
     }

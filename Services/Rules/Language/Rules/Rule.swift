@@ -21,6 +21,8 @@ package struct Rule: Hashable, Sendable {
     package var isPersonal = false
     /// Set for a rule of an entry under `live`.
     var surface: Surface?
+    /// Set for a rule that uses the broadcast channels of its live surface.
+    package var channels: SurfaceChannels<Template>?
     package var variant: Variant?
     /// For the end of a surface by time: the time from the event to the end. Its state is as new as that.
     var surfaceDelay: Duration = .zero

@@ -172,14 +172,19 @@ extension Rule {
                 content: Content(), mutes: [], delivery: how.delivery, correlation: event.id,
                 traceparent: event.traceparent),
             policy: policy, isUserVisible: isUserVisible, countsUnread: how.countsUnread, recipients: [],
-            source: event.source, groupReferences: try groupReferences(scope),
+            source: event.source,
             broadcast: try followed(scope).map { Broadcast(notification: id("broadcast"), to: $0) })
+        draft.channels = try channels.map { channels throws(PlacedProblem) in
+            SurfaceChannels(item: try name(channels.item, scope, "policy.item"), role: channels.role)
+        }
+        draft.rendered.isToChannels = draft.isToChannels
+        if !draft.isToChannels { draft.groupReferences = try groupReferences(scope) }
         let audience = try audience(
             scope, now: event.time.map(Timestamp.init) ?? arrival, campaign: id("campaign"))
         draft.segment = try segment(event, scope, audience)
         draft.audience = draft.segment == nil ? audience : nil
         draft.variant = variant?.draw(at: arrival)
-        let named = try recipients(scope).filter { draft.concerns($0.user) }
+        let named = draft.isToChannels ? [] : try recipients(scope).filter { draft.concerns($0.user) }
         draft.recipients = named.map { named in
             Notification.Recipient(
                 user: named.user, notification: draft.notificationID(of: named.user), badge: named.badge)

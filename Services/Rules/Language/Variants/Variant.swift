@@ -64,7 +64,9 @@ package struct HoldOut: Hashable, Sendable {
 extension NotificationDraft {
     /// Whether the user gets nothing because of a hold-out of the file or of the rule's variants.
     package func holdsOut(_ user: UserID, _ defaults: AppDefaults) -> Bool {
-        variant?.isHeldOut ?? false
+        // A channel is no user: the hash of its label would hold it out.
+        guard !isToChannels else { return false }
+        return variant?.isHeldOut ?? false
             || defaults.holdOut?.includes(user, of: rendered.app, type: policy.type) ?? false
     }
 

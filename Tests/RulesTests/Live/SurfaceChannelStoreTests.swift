@@ -1,0 +1,451 @@
+import AMQP
+import DecisionLog
+import Foundation
+import Messaging
+import Postgres
+import PushProtocol
+import Testing
+import TestSupport
+
+@testable import RuleEngine
+@testable import RuleLanguage
+@testable import Rules
+
+/// Broadcast channels of live surfaces, from the pool to their deletion, on a real database. The APNs sender is a stub.
+@Suite(.timeLimit(.minutes(8))) struct SurfaceChannelStoreTests {
+    static let start = moment("2026-01-10T12:00:00Z")
+    static let app = AppID(rawValue: "food")!
+
+    struct Fixture: Sendable {
+        let pool: PostgresPool
+        let clock = DecisionStoreTests.Clock(SurfaceChannelStoreTests.start)
+        let currentRules: CurrentRules
+        let bus = InMemoryBus(apps: [SurfaceChannelStoreTests.app])
+
+        init(
+            _ pool: PostgresPool, _ channel: String = "channel: { above: 1 }", to: String = "{ users: customer }"
+        ) throws {
+            self.pool = pool
+            currentRules = CurrentRules(
+                RuleSets([
+                    try RuleFile.parse(
+                        SurfaceChannelFileTests.file(channel).replacing("on: [apple, android]", with: "on: apple")
+                            .replacing("customer: 21", with: "customer: [21]")
+                            .replacing("{ users: customer }", with: to), file: "food.yaml")
+                ]))
+        }
+
+        var channels: ChannelStore { ChannelStore(pool: pool, logger: .silent) }
+
+        var keeper: ChannelKeeper {
+            ChannelKeeper(
+                service: "rules", store: channels, currentRules: currentRules, bus: bus, now: { clock.now },
+                logger: .silent)
+        }
+
+        var worker: ScheduledSendWorker {
+            ScheduledSendWorker(
+                service: "rules", store: HeldStore(pool: pool, spread: .zero, logger: .silent),
+                currentRules: currentRules, bus: bus, bulkThrottle: BulkThrottle(), now: { clock.now },
+                logger: .silent)
+        }
+
+        var requests: [ChannelRequest] {
+            get throws {
+                try bus.messages(in: WorkQueue.apnsSenderChannels.name).map {
+                    try ChannelRequest.decode(wireBody: $0.body)
+                }
+            }
+        }
+
+        func answer(_ request: ChannelRequest, _ result: ChannelAnswer.Result) async throws {
+            try await channels.keep(
+                [
+                    ChannelAnswer(
+                        trace: request.trace.next(id: UUID()), app: request.app, environment: request.environment,
+                        id: request.id, result: result)
+                ], now: clock.now)
+        }
+
+        /// Fills the pool.
+        func fill() async throws {
+            try await keeper.requestDue()
+            for (index, request) in try requests.enumerated() {
+                try await answer(request, .created(ChannelID(rawValue: "channel\(index)")!))
+            }
+        }
+
+        /// Handles an event, and returns the notifications that it publishes at once.
+        func happen(
+            _ type: String, users: Int = 2, minutes: Int = 9, order: Int = 7, id: String = UUID().uuidString,
+            at moment: Timestamp? = nil
+        ) async throws -> [PushProtocol.Notification] {
+            try await verdicts([event(type, users: users, minutes: minutes, order: order, id: id, at: moment)])[0]
+        }
+
+        func event(
+            _ type: String, users: Int = 2, minutes: Int = 9, order: Int = 7, id: String = UUID().uuidString,
+            at moment: Timestamp? = nil
+        ) -> String {
+            let names = (1...max(users, 1)).map { "\"u\($0)\"" }.joined(separator: ",")
+            return cloudEvent(
+                id: id, type: type,
+                data: #"{"order":{"id":\#(order),"code":"A","minutes":\#(minutes)},"customer":[\#(names)]}"#,
+                extra: #","time":"\#(RFC3339.string(from: (moment ?? clock.now).date))""#)
+        }
+
+        func verdicts(_ events: [String]) async throws -> [[PushProtocol.Notification]] {
+            let handler = EventHandler(
+                currentRules: currentRules, store: DecisionStore(pool: pool, spread: .zero), now: { clock.now })
+            let deliveries = try events.map { event in
+                let type = try #require(event.split(separator: #""type":""#).last?.split(separator: "\"").first)
+                let inbound = delivered(event, routingKey: "food.\(type)").at(clock.now)
+                return Delivery(inbound: inbound, message: try handler.decode(inbound))
+            }
+            return try await handler.handle(deliveries).map { verdict in
+                #expect(["done", "discard"].contains(verdict.disposition.label), "\(verdict.disposition)")
+                return try verdict.outbound.map { try Notification.decode(wireBody: $0.body) }
+            }
+        }
+
+        /// The notifications that the worker published.
+        var released: [PushProtocol.Notification] {
+            get throws {
+                try bus.messages(in: WorkQueue.registryNotifications(.interactive).name).map {
+                    try Notification.decode(wireBody: $0.body)
+                }
+            }
+        }
+
+        func count(_ condition: SQL) async throws -> Int {
+            try await RulesDatabase.count("rules.channel WHERE \(condition)", pool)
+        }
+    }
+
+    static func with(_ channel: String = "channel: { above: 1 }", _ body: (Fixture) async throws -> Void) async throws {
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in try await body(Fixture(pool, channel)) }
+    }
+
+    private func broadcasts(_ notifications: [PushProtocol.Notification]) -> [PushProtocol.Notification] {
+        notifications.filter { $0.broadcast != nil }
+    }
+
+    private func minutes(_ notification: PushProtocol.Notification) -> Int64? {
+        notification.content.apns?.payload?[path: "aps.content-state.minutes"]?.int
+    }
+
+    // MARK: The pool
+
+    @Test func `the pool asks until it is answered, and not more than it needs`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.keeper.requestDue()
+            try await fixture.keeper.requestDue()
+            let requests = try fixture.requests
+            #expect(requests.count == ChannelStore.ready)
+            #expect(requests.allSatisfy { $0.operation == .create && $0.environment == .production })
+            // Two are answered, one is refused, and one answer is lost.
+            try await fixture.answer(requests[0], .created(ChannelID(rawValue: "a")!))
+            try await fixture.answer(requests[1], .created(ChannelID(rawValue: "b")!))
+            try await fixture.answer(requests[2], .refused(reason: "FeatureNotEnabled"))
+            fixture.clock.advance(ChannelStore.patience)
+            try await fixture.keeper.requestDue()
+            #expect(try fixture.requests.map(\.id) == requests.map(\.id) + [requests[3].id])
+            fixture.clock.advance(ChannelStore.refusalPause)
+            try await fixture.keeper.requestDue()
+            #expect(Set(try fixture.requests.dropFirst(5).map(\.id)) == Set(requests[2...].map(\.id)))
+        }
+    }
+
+    @Test func `a repeated answer changes nothing, and a second channel joins the pool`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.keeper.requestDue()
+            let request = try #require(try fixture.requests.first)
+            for channel in ["a", "a", "b", "a", "b"] {
+                try await fixture.answer(request, .created(ChannelID(rawValue: channel)!))
+            }
+            #expect(try await fixture.count("channel IS NOT NULL AND item IS NULL AND due_at IS NULL") == 2)
+            #expect(try await fixture.count("true") == ChannelStore.ready + 1)
+            try await fixture.keeper.requestDue()
+            #expect(try await fixture.count("true") == ChannelStore.ready + 1)
+        }
+    }
+
+    @Test func `of many unused channels, some are deleted`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.keeper.requestDue()
+            let request = try #require(try fixture.requests.first)
+            for number in 0..<12 { try await fixture.answer(request, .created(ChannelID(rawValue: "c\(number)")!)) }
+            try await fixture.keeper.requestDue()
+            #expect(try await fixture.count("ends_at IS NOT NULL") == 12 - ChannelStore.surplus)
+        }
+    }
+
+    @Test func `a group counts with all of its members`() async throws {
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            for (above, opens) in [(1500, false), (1499, true)] {
+                let fixture = try Fixture(pool, "channel: { above: \(above) }", to: "{ group: all }")
+                try await fixture.fill()
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.member (app, circle, user_id, has_left, at)
+                    SELECT 'food', 'all', 'm-' || n, false, now() FROM generate_series(1, 1500) AS n
+                    ON CONFLICT DO NOTHING
+                    """)
+                _ = try await fixture.happen("order.accepted")
+                #expect(try await fixture.count("item IS NOT NULL") == (opens ? 1 : 0))
+            }
+        }
+    }
+
+    @Test func `two processes together ask for no more channels`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<6 { group.addTask { try await fixture.keeper.requestDue() } }
+                try await group.waitForAll()
+            }
+            #expect(try await fixture.count("true") == ChannelStore.ready)
+            #expect(try Set(fixture.requests.map(\.id)).count == ChannelStore.ready)
+        }
+    }
+
+    @Test func `unused channels are deleted once no rule needs them`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            fixture.currentRules.put(RuleSets([try RuleFile.parse(LiveSurfaceTests.file(), file: "food.yaml")]))
+            try await fixture.keeper.requestDue()
+            let deletions = try fixture.requests.filter { $0.operation != .create }
+            #expect(Set(deletions.map(\.operation)).count == ChannelStore.ready)
+            for request in deletions { try await fixture.answer(request, .deleted) }
+            #expect(try await fixture.count("true") == 0)
+        }
+    }
+
+    // MARK: The surface
+
+    @Test func `start, update and end go to the channel, and then it is deleted`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            let start = try await fixture.happen("order.accepted")
+            #expect(start.count == 1 && start[0].recipients.count == 2)
+            let channel = try #require(start[0].content.apns?.channels?["production"])
+            fixture.clock.advance(.seconds(1))
+            let update = try await fixture.happen("order.ready", minutes: 5)
+            // The tokens of phones without the channel, and the channel; and the alert.
+            #expect(Set(update.map(\.rule)) == ["delivery-update", "delivery-update-channel", "delivery-alert-1"])
+            let broadcast = try #require(broadcasts(update).first)
+            #expect(broadcast.broadcast?.destination == .channel(channel, .production))
+            #expect(minutes(broadcast) == 5 && broadcast.expiresAt == fixture.clock.now + SurfaceChannelRole.storage)
+            let decided = try await fixture.pool.query(
+                "SELECT user_id FROM rules.decision WHERE rule = 'delivery-update-channel'"
+            ).column(String.self)
+            #expect(decided == ["(channel \(channel) of production)"])
+            let end = broadcasts(try await fixture.happen("order.delivered"))
+            #expect(end.map(\.rule) == ["delivery-end-channel"])
+            // A late update is dropped, and another start of the item has another channel.
+            #expect(broadcasts(try await fixture.happen("order.ready", at: fixture.clock.now + .seconds(1))).isEmpty)
+            fixture.clock.advance(.seconds(2))
+            let again = try await fixture.happen("order.accepted")
+            #expect(again[0].content.apns?.channels?["production"] != channel)
+            #expect(broadcasts(try await fixture.happen("order.delivered")).count == 1)
+            fixture.clock.advance(ChannelStore.grace)
+            try await fixture.keeper.requestDue()
+            let deletions = try fixture.requests.filter { $0.operation != .create }
+            #expect(deletions.count == 2 && deletions.contains { $0.operation == .delete(channel) })
+            for request in deletions { try await fixture.answer(request, .deleted) }
+            #expect(try await fixture.count("item IS NOT NULL") == 0)
+        }
+    }
+
+    @Test func `few recipients, and an empty pool, use tokens`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            #expect(try await fixture.happen("order.accepted", order: 1)[0].content.apns?.channels == nil)
+            try await fixture.fill()
+            #expect(try await fixture.happen("order.accepted", users: 1, order: 2)[0].content.apns?.channels == nil)
+            #expect(try await fixture.count("item IS NOT NULL") == 0)
+            #expect(broadcasts(try await fixture.happen("order.ready", order: 1)).isEmpty)
+            // A user who joins a surface with a channel follows it.
+            _ = try await fixture.happen("order.accepted", order: 3)
+            #expect(try await fixture.happen("order.accepted", users: 1, order: 3)[0].content.apns?.channels != nil)
+            #expect(try await fixture.count("item IS NOT NULL") == 1)
+        }
+    }
+
+    @Test func `a redelivered event publishes the same messages`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            let start = try await fixture.happen("order.accepted", id: "s")
+            #expect(try await fixture.happen("order.accepted", id: "s", at: fixture.clock.now) == start)
+            let update = try await fixture.happen("order.ready", id: "u")
+            // A crash after the commit: the event comes again, also after the end.
+            let end = try await fixture.happen("order.delivered", id: "e")
+            #expect(try await fixture.happen("order.ready", id: "u") == update && !broadcasts(update).isEmpty)
+            #expect(try await fixture.happen("order.delivered", id: "e") == end && !broadcasts(end).isEmpty)
+            #expect(try await fixture.count("item IS NOT NULL") == 1)
+        }
+    }
+
+    @Test func `a large audience gets one broadcast`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            #expect(try await fixture.happen("order.accepted", users: 1200).isEmpty)
+            let teller = FanOutWorker(
+                service: "rules", store: FanOutStore(decisions: DecisionStore(pool: fixture.pool, spread: .zero)),
+                currentRules: fixture.currentRules, bus: fixture.bus, now: { fixture.clock.now }, logger: .silent)
+            while try await teller.processNext() {}
+            let starts = try fixture.released.filter { $0.rule == "delivery-start" }
+            #expect(starts.reduce(0) { $0 + $1.recipients.count } == 1200)
+            let channels = Set(starts.map { $0.content.apns?.channels?["production"] })
+            #expect(channels.count == 1 && channels.first != .some(nil))
+            let update = try await fixture.happen("order.ready", users: 1200, id: "u")
+            #expect(update.map(\.rule) == ["delivery-update-channel"])
+            // A redelivery before the outcome publishes it again.
+            #expect(try await fixture.happen("order.ready", users: 1200, id: "u") == update)
+        }
+    }
+
+    // MARK: Pace and order
+
+    @Test func `paced states wait for the step of the clock, and the newest is sent once`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            _ = try await fixture.happen("order.accepted")
+            for second in 1...4 {
+                fixture.clock.advance(.seconds(1))
+                #expect(broadcasts(try await fixture.happen("courier.moved", minutes: 9 - second)).isEmpty)
+            }
+            // A late one is older than the newest.
+            let old = fixture.clock.now + .seconds(-2)
+            #expect(broadcasts(try await fixture.happen("courier.moved", minutes: 99, at: old)).isEmpty)
+            fixture.clock.advance(.seconds(6))
+            try await fixture.worker.releaseDue()
+            try await fixture.worker.releaseDue()
+            let sent = broadcasts(try fixture.released)
+            #expect(sent.map(minutes) == [5])
+            #expect(sent.first?.content.apns?.headers?["apns-priority"] == "5")
+            #expect(sent.first?.expiresAt == Self.start + .seconds(10) + SurfaceChannelRole.storage)
+            let held: SQL = """
+                rules.held JOIN rules.saying ON saying.id = held.saying
+                WHERE user_id LIKE '(channel%' AND rule LIKE '%update%'
+                """
+            #expect(try await RulesDatabase.count(held, fixture.pool) == 0)
+        }
+    }
+
+    @Test func `a state at once overtakes a waiting older one, also in the same batch`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            _ = try await fixture.happen("order.accepted")
+            fixture.clock.advance(.seconds(1))
+            _ = try await fixture.happen("courier.moved", minutes: 8)
+            fixture.clock.advance(.seconds(1))
+            let now = fixture.clock.now
+            let both = try await fixture.verdicts([
+                fixture.event("courier.moved", minutes: 7, at: now),
+                fixture.event("order.ready", minutes: 6, at: now + .seconds(1)),
+            ])
+            #expect(broadcasts(both.flatMap(\.self)).map(minutes) == [6])
+            fixture.clock.advance(.seconds(20))
+            try await fixture.worker.releaseDue()
+            #expect(broadcasts(try fixture.released).isEmpty)
+            let replaced: SQL = "rules.decision WHERE rule = 'delivery-update-2-channel' AND reason = 'replaced'"
+            #expect(try await RulesDatabase.count(replaced, fixture.pool) == 2)
+        }
+    }
+
+    /// A model: of the states that were decided so far, the newest is the last one sent.
+    @Test(arguments: 0..<6)
+    func `in any order of arrival, no older state follows a newer one`(_ seed: UInt64) async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            var random = SplitMix(seed: seed)
+            try await fixture.fill()
+            _ = try await fixture.happen("order.accepted")
+            var sent: [Int64] = []
+            var newest: Int64 = 0
+            for _ in 0..<40 {
+                fixture.clock.advance(.milliseconds(Int64.random(in: 100...4000, using: &random)))
+                let age = Int64.random(in: 0...5000, using: &random)
+                let at = fixture.clock.now + .milliseconds(-age)
+                // The state is its time in milliseconds.
+                let state = at.milliseconds - Self.start.milliseconds
+                let type = Int.random(in: 0..<3, using: &random) == 0 ? "order.ready" : "courier.moved"
+                sent += broadcasts(try await fixture.happen(type, minutes: Int(state), at: at)).compactMap(minutes)
+                if state >= 0 { newest = max(newest, state) }
+                let known = broadcasts(try fixture.released).count
+                try await fixture.worker.releaseDue()
+                sent += broadcasts(try fixture.released).dropFirst(known).compactMap(minutes)
+            }
+            fixture.clock.advance(.seconds(10))
+            let known = broadcasts(try fixture.released).count
+            try await fixture.worker.releaseDue()
+            sent += broadcasts(try fixture.released).dropFirst(known).compactMap(minutes)
+            #expect(sent == sent.sorted() && sent.last == newest, "\(sent)")
+        }
+    }
+
+    // MARK: Endings
+
+    @Test func `a surface without an end ends by time, and its channel is deleted`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            _ = try await fixture.happen("order.accepted")
+            fixture.clock.advance(.seconds(3600))
+            _ = try await fixture.happen("order.ready")
+            fixture.clock.advance(.seconds(3601))
+            try await fixture.worker.releaseDue()
+            #expect(broadcasts(try fixture.released).isEmpty)
+            fixture.clock.advance(.seconds(3600))
+            try await fixture.worker.releaseDue()
+            #expect(broadcasts(try fixture.released).map(\.rule) == ["delivery-timeout-channel"])
+            #expect(broadcasts(try await fixture.happen("order.ready")).isEmpty)
+            fixture.clock.advance(ChannelStore.grace)
+            try await fixture.keeper.requestDue()
+            #expect(try fixture.requests.contains { $0.operation != .create })
+        }
+    }
+
+    @Test func `the revocation of a start ends the surface of its channel at once`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            _ = try await fixture.happen("order.accepted", id: "s")
+            fixture.clock.advance(.seconds(1))
+            _ = try await fixture.happen("courier.moved")
+            try await fixture.pool.execute(
+                """
+                INSERT INTO rules.revocation (id, app, event_id, inbox, source, requested_by, due_at)
+                VALUES (gen_random_uuid(), 'food', 's', 'remove', 'operator', 'test', clock_timestamp())
+                """)
+            let revoker = NotificationRevoker(
+                service: "rules", store: RevocationStore(pool: fixture.pool, logger: .silent),
+                currentRules: fixture.currentRules, bus: fixture.bus, now: { fixture.clock.now }, logger: .silent)
+            try await revoker.revokeDue()
+            let ends = broadcasts(try fixture.released)
+            #expect(ends.map(\.rule) == ["delivery-end-channel"])
+            let aps = ends.first?.content.apns?.payload?["aps"]
+            #expect(aps?["event"] == "end" && aps?["dismissal-date"] == .int(fixture.clock.now.seconds))
+            #expect(
+                try await RulesDatabase.count(
+                    "rules.decision WHERE user_id LIKE '(channel%' AND reason = 'surface-ended'", fixture.pool) == 1)
+            fixture.clock.advance(.seconds(30))
+            try await fixture.worker.releaseDue()
+            #expect(broadcasts(try fixture.released).count == 1)
+            #expect(broadcasts(try await fixture.happen("order.ready")).isEmpty)
+            fixture.clock.advance(ChannelStore.grace)
+            try await fixture.keeper.requestDue()
+            #expect(try fixture.requests.contains { $0.operation != .create })
+        }
+    }
+
+    @Test func `an unanswered deletion is repeated`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            _ = try await fixture.happen("order.accepted")
+            _ = try await fixture.happen("order.delivered", at: fixture.clock.now + .seconds(1))
+            fixture.clock.advance(ChannelStore.grace)
+            try await fixture.keeper.requestDue()
+            fixture.clock.advance(ChannelStore.patience)
+            try await fixture.keeper.requestDue()
+            let deletions = try fixture.requests.filter { $0.operation != .create }
+            #expect(deletions.count == 2 && Set(deletions.map(\.id)).count == 1)
+        }
+    }
+}
