@@ -92,7 +92,7 @@ extension ControlRoutes {
             switch key {
             case "provider":
                 guard let provider = ProviderKind(rawValue: String(value)) else {
-                    throw ControlRequestError("provider is none of apns, fcm, oauth")
+                    throw ControlRequestError("provider is none of \(ProviderKind.allCases.map(\.rawValue).joined(separator: ", "))")
                 }
                 providers = [provider]
             case "share":
