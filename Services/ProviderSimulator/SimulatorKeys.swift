@@ -14,7 +14,7 @@ extension ConfigurationKey {
         "SIMULATOR_WEBPUSH_PORT", .port, default: "9446", summary: "The port of the push service of browsers.")
     static let webPushURL = ConfigurationKey(
         "SIMULATOR_WEBPUSH_URL",
-        summary: "The push service in the endpoints of browsers: https://host:port; default https://localhost with the port."
+        summary: "The push service in endpoints of browsers, https://host:port; default: localhost and the port."
     )
     static let controlPort = ConfigurationKey(
         "SIMULATOR_CONTROL_PORT", .port, default: "9480",
@@ -50,6 +50,7 @@ extension ConfigurationKey {
     /// The settings of the simulator beyond the common ones.
     static let simulator: [ConfigurationKey] = [
         .simulatorHost, .apnsPort, .apnsSandboxPort, .fcmPort, .webPushPort, .webPushURL, .controlPort,
-        .certificateFile, .keyFile, .authorityFile, .clientAuthorityFile, .logSize, .apnsStreams, .tokenScenarios, .accessTokenLifetime, .remoteImages,
+        .certificateFile, .keyFile, .authorityFile, .clientAuthorityFile, .logSize, .apnsStreams, .tokenScenarios,
+        .accessTokenLifetime, .remoteImages,
     ]
 }

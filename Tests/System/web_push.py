@@ -100,6 +100,8 @@ def send_with_pywebpush(stack, browser: Browser, message: bytes, **claims) -> tu
     return int(status), text
 
 
-def declarative(title: str, **notification) -> bytes:
-    return json.dumps({"web_push": 8030, "notification": {
-        "title": title, "navigate": "https://family-portal.example/", **notification}}).encode()
+def declarative(title: str, badge: int | None = None, **notification) -> bytes:
+    """A declarative push message."""
+    message = {"web_push": 8030, "notification": {
+        "title": title, "navigate": "https://family-portal.example/", **notification}}
+    return json.dumps(message if badge is None else message | {"app_badge": badge}).encode()

@@ -92,7 +92,8 @@ extension ControlRoutes {
             switch key {
             case "provider":
                 guard let provider = ProviderKind(rawValue: String(value)) else {
-                    throw ControlRequestError("provider is none of \(ProviderKind.allCases.map(\.rawValue).joined(separator: ", "))")
+                    let known = ProviderKind.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ControlRequestError("provider is none of \(known)")
                 }
                 providers = [provider]
             case "share":

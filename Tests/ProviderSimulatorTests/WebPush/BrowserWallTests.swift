@@ -23,11 +23,13 @@ import Testing
         #expect(note?["link"] == "https://a.example/ride" && note?["level"] == "passive" && note?["silent"] == false)
     }
 
-    @Test(arguments: [
-        (#"{"title":"T","body":"B"}"#, "T", "B", false), (#"{"notification":{"title":"T"}}"#, "T", nil, false),
-        ("a text", nil, "a text", false), ("", nil, nil, true), (#"{"web_push":8030}"#, nil, #"{"web_push":8030}"#, false),
-        (#"{"web_push":8030,"notification":{"title":"T"}}"#, "T", nil, false),
-    ] as [(String, String?, String?, Bool)])
+    @Test(
+        arguments: [
+            (#"{"title":"T","body":"B"}"#, "T", "B", false), (#"{"notification":{"title":"T"}}"#, "T", nil, false),
+            ("a text", nil, "a text", false), ("", nil, nil, true),
+            (#"{"web_push":8030}"#, nil, #"{"web_push":8030}"#, false),
+            (#"{"web_push":8030,"notification":{"title":"T"}}"#, "T", nil, false),
+        ] as [(String, String?, String?, Bool)])
     func `a plain message is what the page's code would show`(
         text: String, title: String?, body: String?, isSilent: Bool
     ) throws {

@@ -21,16 +21,18 @@ import Testing
         #expect(json["messageName"]?.string.map { response.headers["location"]?.hasSuffix($0) == true } == true)
     }
 
-    @Test(arguments: [
-        (["ttl": nil], 400, "BadTtl"), (["ttl": "-1"], 400, "BadTtl"), (["ttl": "1.5"], 400, "BadTtl"),
-        (["urgency": "asap"], 400, "BadUrgency"), (["topic": ""], 400, "BadTopic"),
-        (["topic": String(repeating: "a", count: 33)], 400, "BadTopic"), (["topic": "a b"], 400, "BadTopic"),
-        (["content-encoding": nil], 400, "BadContentEncoding"),
-        (["content-encoding": "aesgcm"], 400, "BadContentEncoding"),
-        (["authorization": nil], 401, "MissingAuthorization"),
-        (["authorization": "WebPush abc"], 401, "MissingAuthorization"),
-        (["authorization": "vapid"], 403, "BadJwtToken"), (["authorization": "vapid t=a.b.c, k=zz"], 403, "BadJwtToken"),
-    ] as [([String: String?], Int, String)])
+    @Test(
+        arguments: [
+            (["ttl": nil], 400, "BadTtl"), (["ttl": "-1"], 400, "BadTtl"), (["ttl": "1.5"], 400, "BadTtl"),
+            (["urgency": "asap"], 400, "BadUrgency"), (["topic": ""], 400, "BadTopic"),
+            (["topic": String(repeating: "a", count: 33)], 400, "BadTopic"), (["topic": "a b"], 400, "BadTopic"),
+            (["content-encoding": nil], 400, "BadContentEncoding"),
+            (["content-encoding": "aesgcm"], 400, "BadContentEncoding"),
+            (["authorization": nil], 401, "MissingAuthorization"),
+            (["authorization": "WebPush abc"], 401, "MissingAuthorization"),
+            (["authorization": "vapid"], 403, "BadJwtToken"),
+            (["authorization": "vapid t=a.b.c, k=zz"], 403, "BadJwtToken"),
+        ] as [([String: String?], Int, String)])
     func `a wrong header is rejected`(changes: [String: String?], status: Int, reason: String) throws {
         let response = try PageUnderTest().push(changes)
         #expect(response?.status == status && response?.reason == reason)
@@ -57,7 +59,8 @@ import Testing
             page.token { $0["sub"] = "ops@example.com" }, String(page.token().dropLast(4)),
         ] {
             let response = try answer(wrong)
-            #expect(response?.status == 403 && response?.reason == "BadJwtToken", "\(page.logged?.response.detail ?? "")")
+            #expect(
+                response?.status == 403 && response?.reason == "BadJwtToken", "\(page.logged?.response.detail ?? "")")
         }
         #expect(try answer(page.token { $0["exp"] = .int(now + 86_400) })?.status == 201)
         let other = Base64URL.text(of: Signing.otherKey.publicKey.x963Representation)

@@ -67,7 +67,8 @@ struct PageUnderTest {
 
     /// Encrypts a message (RFC 8291).
     func encrypt(
-        _ message: [UInt8], delimiter: UInt8 = 2, padding: Int = 0, authSecret: [UInt8]? = nil, recordSize: UInt32 = 4096
+        _ message: [UInt8], delimiter: UInt8 = 2, padding: Int = 0, authSecret: [UInt8]? = nil,
+        recordSize: UInt32 = 4096
     ) throws -> [UInt8] {
         let key = P256.KeyAgreement.PrivateKey()
         let ours = Array(key.publicKey.x963Representation)

@@ -112,7 +112,8 @@ extension OutcomeReader {
         let code = try members.text("error_code")
         try reject(meaningless)
         var answer = ScriptedResponse(
-            status ?? impliedStatus(reason, code) ?? (provider == .webpush ? 201 : 200), reason: reason, errorCode: code)
+            status ?? impliedStatus(reason, code) ?? (provider == .webpush ? 201 : 200), reason: reason, errorCode: code
+        )
         if status == nil, reason != nil || code != nil, answer.isAcceptance {
             throw members.problem("status", "is missing, and the given reason or error_code implies none")
         }

@@ -71,7 +71,11 @@ final class WebPushProvider: Sendable {
 
     private static func reply(_ answer: ScriptedResponse, at now: Timestamp) -> Reply {
         var reply = Reply(status: answer.status)
-        reply.body = answer.body ?? answer.reason.map { reason in JSONWriter.object { $0.member("reason", reason) } } ?? []
+        if let body = answer.body {
+            reply.body = body
+        } else if let reason = answer.reason {
+            reply.body = JSONWriter.object { $0.member("reason", reason) }
+        }
         if !reply.body.isEmpty {
             reply.headers.append(Header("content-type", answer.contentType ?? "application/json"))
         }
