@@ -1,3 +1,4 @@
+import Crypto
 import HTTPTypes
 import PushProtocol
 import Testing
@@ -42,7 +43,7 @@ import Testing
 
     @Test func `a browser that got nothing has no notifications`() throws {
         let page = PageUnderTest()
-        _ = try page.push(["ttl": nil])
+        _ = try page.push(with: ["ttl": nil])
         let phone = try #require(try PhoneWallTests.phones(page.simulator).first)
         #expect(phone["platform"] == "browser" && phone["refused"] == 1 && phone["notifications"] == [])
     }

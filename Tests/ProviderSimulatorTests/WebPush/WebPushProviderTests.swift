@@ -10,7 +10,7 @@ import Testing
 
     @Test func `a correct message is accepted, decrypted and logged`() throws {
         let page = PageUnderTest()
-        let response = try #require(try page.push(Self.message, ["topic": "a-B_9"]))
+        let response = try #require(try page.push(Self.message, with: ["topic": "a-B_9"]))
         #expect(response.status == 201 && response.headers["ttl"] == "60" && response.body == nil)
         #expect(response.headers["location"]?.hasPrefix("\(PageUnderTest.origin)/message/") == true)
         let entry = try #require(page.logged)
@@ -34,21 +34,21 @@ import Testing
             (["authorization": "vapid t=a.b.c, k=zz"], 403, "BadJwtToken"),
         ] as [([String: String?], Int, String)])
     func `a wrong header is rejected`(changes: [String: String?], status: Int, reason: String) throws {
-        let response = try PageUnderTest().push(changes)
+        let response = try PageUnderTest().push(with: changes)
         #expect(response?.status == status && response?.reason == reason)
         #expect(response?.headers["www-authenticate"] == (status == 401 ? "vapid" : nil))
     }
 
     @Test func `optional headers may be absent`() throws {
-        #expect(try PageUnderTest().push(["urgency": nil, "ttl": "0"])?.status == 201)
+        #expect(try PageUnderTest().push(with: ["urgency": nil, "ttl": "0"])?.status == 201)
         // Longer than any number that is needed.
-        #expect(try PageUnderTest().push(["ttl": "99999999999999999999"])?.headers["ttl"] == "2419200")
+        #expect(try PageUnderTest().push(with: ["ttl": "99999999999999999999"])?.headers["ttl"] == "2419200")
     }
 
     @Test func `a VAPID token is verified`() throws {
         let page = PageUnderTest()
         func answer(_ token: String) throws -> ReceivedResponse? {
-            try page.push(["authorization": page.authorization(token)])
+            try page.push(with: ["authorization": page.authorization(token)])
         }
         let now = Fixture.now.seconds
         for wrong in [
@@ -65,10 +65,10 @@ import Testing
         #expect(try answer(page.token { $0["exp"] = .int(now + 86_400) })?.status == 201)
         let other = Base64URL.text(of: Signing.otherKey.publicKey.x963Representation)
         let stranger = page.authorization(page.token(key: Signing.otherKey), k: other)
-        #expect(try page.push(["authorization": stranger])?.reason == "VapidPkHashMismatch")
+        #expect(try page.push(with: ["authorization": stranger])?.reason == "VapidPkHashMismatch")
         // Parameters in another order, with quotation marks.
         let key = Base64URL.text(of: page.serverKey.publicKey.x963Representation)
-        #expect(try page.push(["authorization": "VAPID k=\"\(key)\",t=\"\(page.token())\""])?.status == 201)
+        #expect(try page.push(with: ["authorization": "VAPID k=\"\(key)\",t=\"\(page.token())\""])?.status == 201)
     }
 
     @Test func `subscriptions end, expire and are unknown`() throws {

@@ -40,7 +40,7 @@ struct PageUnderTest {
     func request(
         _ message: String = #"{"web_push":8030,"notification":{"title":"T","navigate":"https://a.example/"}}"#,
         path: String? = nil, method: String = "POST", body: [UInt8]? = nil, at: Timestamp = Fixture.now,
-        _ changes: [String: String?] = [:]
+        with changes: [String: String?] = [:]
     ) throws -> ProviderRequest {
         var headers: [String: String?] = [
             "authorization": authorization(), "ttl": "60", "content-encoding": "aes128gcm", "urgency": "high",
@@ -55,11 +55,11 @@ struct PageUnderTest {
     func push(
         _ message: String = #"{"web_push":8030,"notification":{"title":"T","navigate":"https://a.example/"}}"#,
         path: String? = nil, method: String = "POST", body: [UInt8]? = nil, at: Timestamp = Fixture.now,
-        _ changes: [String: String?] = [:]
+        with changes: [String: String?] = [:]
     ) throws -> ReceivedResponse? {
         ReceivedResponse(
             simulator.respondWebPush(
-                try request(message, path: path, method: method, body: body, at: at, changes)))
+                try request(message, path: path, method: method, body: body, at: at, with: changes)))
     }
 
     /// The latest log entry.
