@@ -4,19 +4,19 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Simulates APNs and FCM for tests, and shows the phones of the demonstration.
+/// Simulates APNs, FCM and a push service of browsers for tests, and shows the phones of the demonstration.
 @main
 struct ProviderSimulatorApp {
     static func main() async {
         await ServiceMain.run(
             "provider-simulator",
-            summary: "Simulates APNs and FCM for tests, and shows the phones of the demonstration.",
+            summary: "Simulates APNs, FCM and Web Push for tests, and shows the phones of the demonstration.",
             keys: .apps + ConfigurationKey.simulator, build: build)
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let identity = try ServerIdentity(context)
-        let catalog = try context.apps(using: [.apns, .fcm])
+        let catalog = try context.apps(using: [.apns, .fcm, .webPush])
         let simulator = Simulator(
             state: try SimulatorState(catalog, context),
             log: RequestLog(capacity: try context.settings.integer(.logSize)))
@@ -40,9 +40,10 @@ struct ProviderSimulatorApp {
             try listener(.apns(.production), .apnsPort),
             try listener(.apns(.development), .apnsSandboxPort),
             try listener(.google, .fcmPort),
+            try listener(.webPush, .webPushPort),
             ConnectionFaultService(faultInjection: faultInjection, simulator: simulator, ports: ports),
             IdleTimeoutService(rateLimits: simulator.state.rateLimits, ports: ports),
-            try context.appReloader(catalog, using: [.apns, .fcm]) { try simulator.state.keys.add($0) },
+            try context.appReloader(catalog, using: [.apns, .fcm, .webPush]) { try simulator.state.keys.add($0) },
         ])
     }
 }
@@ -52,6 +53,8 @@ extension SimulatorState {
         self.init(apps: try KnownApps(catalog))
         apnsStreams = try context.settings.integer(.apnsStreams)
         readsTokenPrefixes = try context.settings.boolean(.tokenScenarios)
+        let port = try context.settings.integer(.webPushPort)
+        webPushOrigin = try context.settings.optionalString(.webPushURL) ?? "https://localhost:\(port)"
         accessTokenLifetime = try context.settings.duration(.accessTokenLifetime).components.seconds
     }
 }

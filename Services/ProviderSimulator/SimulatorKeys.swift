@@ -10,6 +10,12 @@ extension ConfigurationKey {
     static let fcmPort = ConfigurationKey(
         "SIMULATOR_FCM_PORT", .port, default: "9445", summary: "The port of FCM and of Google's token endpoint, /token."
     )
+    static let webPushPort = ConfigurationKey(
+        "SIMULATOR_WEBPUSH_PORT", .port, default: "9446", summary: "The port of the push service of browsers.")
+    static let webPushURL = ConfigurationKey(
+        "SIMULATOR_WEBPUSH_URL",
+        summary: "The push service in endpoints of browsers, https://host:port; default: localhost and the port."
+    )
     static let controlPort = ConfigurationKey(
         "SIMULATOR_CONTROL_PORT", .port, default: "9480",
         summary: "The port of the control API and the phone wall, plain HTTP.")
@@ -43,7 +49,8 @@ extension ConfigurationKey {
 
     /// The settings of the simulator beyond the common ones.
     static let simulator: [ConfigurationKey] = [
-        .simulatorHost, .apnsPort, .apnsSandboxPort, .fcmPort, .controlPort, .certificateFile, .keyFile, .authorityFile,
-        .clientAuthorityFile, .logSize, .apnsStreams, .tokenScenarios, .accessTokenLifetime, .remoteImages,
+        .simulatorHost, .apnsPort, .apnsSandboxPort, .fcmPort, .webPushPort, .webPushURL, .controlPort,
+        .certificateFile, .keyFile, .authorityFile, .clientAuthorityFile, .logSize, .apnsStreams, .tokenScenarios,
+        .accessTokenLifetime, .remoteImages,
     ]
 }

@@ -26,14 +26,16 @@ def test_every_container_is_healthy_and_every_job_ends(demonstration, report):
     report.append(f"docker compose up, until the phones rang: {demonstration.seconds:.0f} s")
 
 
-def test_the_demonstration_rings_three_phones(demonstration):
-    def pushes() -> tuple[int, int]:
-        return len(demonstration.requests("apns")), len(demonstration.requests("fcm"))
+def test_the_demonstration_rings_three_phones_and_a_browser(demonstration):
+    def pushes() -> list[int]:
+        return [len(demonstration.requests(provider)) for provider in ("apns", "fcm", "webpush")]
 
-    eventually(lambda: pushes() == (2, 1), 60, "three pushes")
+    eventually(lambda: pushes() == [2, 1, 1], 60, "four pushes")
     topics = {request["headers"]["apns-topic"] for request in demonstration.requests("apns")}
     assert topics == {"com.example.hideandseek", "com.familyportal.app"}
     assert all(request["status"] == 200 for provider in ("apns", "fcm") for request in demonstration.requests(provider))
+    (browser,) = demonstration.requests("webpush")
+    assert browser["status"] == 201 and browser["body"]["notification"]["title"] == "New message"
     status, page = request("GET", f"{SIMULATOR}/")
     assert status == 200 and "<html" in page
 

@@ -60,7 +60,7 @@ import TestSupport
             "events-api": ["bearer-keys", "publisher-keys"], "apns-sender": ["apns-credentials"],
             "fcm-sender": ["fcm-credentials"], "webpush-sender": ["webpush-credentials"],
             "webhook-sender": ["webhook-secrets"],
-            "provider-simulator": ["apns-credentials", "fcm-credentials"],
+            "provider-simulator": ["apns-credentials", "fcm-credentials", "webpush-credentials"],
         ]
         for workload in try Workload.all() {
             let volumes = workload.pod?["volumes"]?.items ?? []

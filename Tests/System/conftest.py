@@ -42,7 +42,7 @@ def demo_is_finished(stack) -> bool:
     for app in apps:
         for lane in lanes:
             queues.append(f"token-registry.notifications.{lane}.app.{app}")
-            queues += [f"{provider}-sender.pushes.{lane}.{app}" for provider in ("apns", "fcm")]
+            queues += [f"{provider}-sender.pushes.{lane}.{app}" for provider in ("apns", "fcm", "webpush")]
     return done.stdout.strip() == "3|3" and not any(stack.depth(queue) for queue in queues)
 
 
@@ -53,7 +53,7 @@ def stack(tmp_path_factory):
     stack.environment["LOCAL_CONSOLE"] = "yes"
     stack.output = stack.up()
     eventually(lambda: demo_is_finished(stack), 30, "the end of the demo")
-    stack.demo = {provider: stack.requests(provider) for provider in ("apns", "fcm")}
+    stack.demo = {provider: stack.requests(provider) for provider in ("apns", "fcm", "webpush")}
     yield stack
     stack.down("--erase")
 

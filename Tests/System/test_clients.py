@@ -12,6 +12,7 @@ import pytest
 from browser import chromium
 from client_proxy import Proxy
 from local_stack import ROOT, cloud_event, eventually, sql
+from web_push import Browser
 
 APP = "family-portal"
 CLIENTS = ROOT / "deploy" / "clients"
@@ -268,3 +269,53 @@ def test_the_web_client_repeats_transient_failures_and_reports_refusals(page, pr
     proxy.refuse(1)
     assert page.ask(call.replace("BEARER", "(await fetch('/token')).text()")) == 0
     assert page.ask(call.replace("BEARER", "'forged'")) == [401, False]
+
+
+def test_the_web_client_registers_its_browser_and_the_service_worker_shows_the_event(stack, proxy, page):
+    # Chromium subscribes at Google's servers only, so the page gets a subscription of the simulated push service, and
+    # DevTools delivers to Chromium what its browser decrypted.
+    browser = Browser(stack)
+    # The user of the page is present, and would get no push.
+    user = f"web-{uuid.uuid4().hex[:8]}"
+    asked = page.ask(f"""(async () => {{
+        const {{ Heliograph }} = await import("./heliograph.js");
+        const asked = [];
+        const pushManager = {{
+            subscribe: async (options) => {{
+                asked.push(options.applicationServerKey);
+                if (asked.length === 1) throw new DOMException("another key", "InvalidStateError");
+                return {{ toJSON: () => ({json.dumps(browser.subscription)}) }};
+            }},
+            getSubscription: async () => ({{ unsubscribe: async () => asked.push("unsubscribe") }}),
+        }};
+        window.heliograph = new Heliograph({{
+            url: "/rules", registry: "/registry", bearer: () => "{stack.bearer(APP, user)}" }});
+        await window.heliograph.enablePush({{ pushManager }}, "KEY");
+        return asked;
+    }})()""")
+    assert asked == ["KEY", "unsubscribe", "KEY"]
+    event = say(stack, user)
+    eventually(lambda: browser.messages() == [event], what="the event in the simulated browser")
+    message = browser.requests()[0]["body"] | {"app_badge": 3}
+    message["notification"]["actions"] = [{"action": "reply", "title": "Reply", "navigate": f"{proxy.url}/reply"}]
+
+    page.call("Browser.grantPermissions", origin=proxy.url, permissions=["notifications"])
+    page.ask("navigator.serviceWorker.register('/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => 1)")
+    page.call("ServiceWorker.enable")
+    registration = eventually(lambda: page.ask("1") and next((
+        found["registrationId"] for seen in page.events if seen["method"] == "ServiceWorker.workerRegistrationUpdated"
+        for found in seen["params"]["registrations"]), None), what="the service worker")
+    page.call("ServiceWorker.deliverPushMessage", origin=proxy.url, registrationId=registration, data=json.dumps(message))
+    shown = """navigator.serviceWorker.ready.then((registration) => registration.getNotifications()).then((notes) =>
+        notes.map(({ title, body, tag, data, actions }) => ({ title, body, tag, data, actions: actions.map((a) => a.title) })))"""
+    (note,) = eventually(lambda: page.ask(shown), what="the notification")
+    sent = message["notification"]
+    assert (note["title"], note["body"], note["tag"]) == (sent["title"], sent["body"], sent["tag"])
+    assert note["actions"] == ["Reply"] and note["data"]["message_id"] == event
+    assert note["data"]["navigate"] == sent["navigate"] and note["data"]["links"] == {"reply": f"{proxy.url}/reply"}
+
+    page.ask("window.heliograph.disablePush()")
+    assert list(devices(stack, user).values()) == ["signed-out"]
+    after = say(stack, user)
+    eventually(lambda: "no-device" in explanation(stack, after), what="the outcome")
+    assert browser.messages() == [event]

@@ -66,6 +66,14 @@ def test_the_demo_reaches_the_android_phone(stack):
     assert message["data"]["message_id"] == "123"
 
 
+def test_the_demo_reaches_the_browser(stack):
+    (request,) = stack.demo["webpush"]
+    assert (request["status"], request["app"]) == (201, "family-portal")
+    notification = request["body"]["notification"]
+    assert (notification["title"], notification["body"]) == ("New message", "Pat: Dinner is at seven.")
+    assert request["body"]["web_push"] == 8030
+
+
 def test_the_output_shows_the_pushes_and_the_addresses(stack):
     assert "New message: Pat: Dinner is at seven." in stack.output
     assert "radar question has been asked" in stack.output

@@ -9,6 +9,7 @@ import pytest
 
 from browser import chromium
 from local_stack import eventually
+from web_push import Browser, declarative, send_with_pywebpush
 
 SHOWN = """[...document.querySelectorAll(".phone")].map((phone) => ({
   token: phone.dataset.token, platform: phone.dataset.platform,
@@ -18,6 +19,7 @@ SHOWN = """[...document.querySelectorAll(".phone")].map((phone) => ({
     title: note.querySelector("h3").textContent, body: note.querySelector(".body").textContent,
     silent: note.dataset.silent, kind: note.dataset.kind,
     chips: [...note.querySelectorAll(".chip")].map((chip) => chip.textContent),
+    actions: [...note.querySelectorAll(".actions span")].map((action) => action.textContent),
   })),
 }))"""
 
@@ -95,6 +97,30 @@ def test_an_fcm_token_is_shown_as_an_android_phone(stack, page, phones):
     notify(stack, token, title="New message", body="Pat: Dinner is at seven.")
     (note,) = eventually(lambda: notes(page, token), what="the message is on the wall")
     assert (shown(page, token)["platform"], note["title"]) == ("android", "New message")
+
+
+def test_a_browser_shows_declarative_and_plain_messages(stack, page):
+    browser = Browser(stack)
+    reply = [{"action": "reply", "title": "Reply", "navigate": "https://family-portal.example/reply"}]
+    for message in [
+        declarative("Ride", body="one", tag="ride"), declarative("<b>News</b>", body="two", actions=reply, badge=4),
+        declarative("Ride", body="three", tag="ride"), b"plain words",
+    ]:
+        assert send_with_pywebpush(stack, browser, message)[0] == 201
+    found = eventually(lambda: (found := notes(page, browser.token)) and len(found) == 3 and found, what="the messages")
+    assert [note["body"] for note in found] == ["plain words", "three", "two"]
+    assert [note["kind"] for note in found] == ["plain", "declarative", "declarative"]
+    assert "Plain push" in found[0]["chips"] and "replaced 1" in found[1]["chips"]
+    assert found[2]["actions"] == ["Reply"] and found[2]["title"] == "<b>News</b>"
+    phone = shown(page, browser.token)
+    assert (phone["platform"], phone["title"], phone["badge"]) == ("browser", "Family Portal", "4")
+    address = f'[data-token="{browser.token}"] .island'
+    assert page.ask(f"document.querySelector({json.dumps(address)}).textContent") == "family-portal.example"
+
+    page.ask("document.querySelector('[data-only=browser]').click()")
+    page.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert {phone["platform"] for phone in page.ask(SHOWN)} == {"browser"}
+    page.ask("document.querySelector('[data-only=\"\"]').click()")
 
 
 def test_a_rejected_push_is_counted_and_not_shown(stack, page, iphone):

@@ -45,6 +45,24 @@ private final class Flag: Sendable {
         }
     }
 
+    /// The setting for tests opens the operator's networks, and neither metadata services nor unusual forms.
+    @Test(arguments: [
+        "https://169.254.169.254/latest/meta-data", "https://[fe80::1]/", "https://0.0.0.0:PORT/", "https://[::]:PORT/",
+        "https://[::ffff:127.0.0.1]:PORT/", "https://[64:ff9b::7f00:1]:PORT/", "https://2130706433:PORT/",
+        "https://127.1:PORT/", "https://0x7f000001:PORT/", "http://127.0.0.1:PORT/", "https://user@localhost:PORT/",
+        "https://224.0.0.1:PORT/",
+    ]) func `an endpoint is refused also where private networks are permitted`(endpoint: String) async throws {
+        try await WebPushSenderUnderTest.run(privateNetworks: true) { _ in
+            HTTP2ServerStep.answer(201)
+        } _: {
+            sender, services in
+            let port = services[0].url.split(separator: ":").last ?? ""
+            let sent = try await sender.send(to: [endpoint.replacing("PORT", with: String(port))])
+            #expect(sent.answers == [.rejected(reason: "malformed-subscription", suspectToken: true)])
+            #expect(services[0].requests.isEmpty && sender.pool.count == 0)
+        }
+    }
+
     /// The name passes, and the address that it resolves to when the connection is opened does not (DNS rebinding).
     @Test func `a name that resolves to an address inside is refused when the connection is opened`() async throws {
         let server = try await FakeProvider.start { _ in HTTP2ServerStep.answer(201) }

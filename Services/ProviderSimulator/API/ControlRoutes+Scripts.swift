@@ -92,7 +92,8 @@ extension ControlRoutes {
             switch key {
             case "provider":
                 guard let provider = ProviderKind(rawValue: String(value)) else {
-                    throw ControlRequestError("provider is none of apns, fcm, oauth")
+                    let known = ProviderKind.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ControlRequestError("provider is none of \(known)")
                 }
                 providers = [provider]
             case "share":

@@ -23,6 +23,7 @@ struct ControlRoutes: Sendable {
         addOutcomeRoutes(to: router)
         addFaultRoutes(to: router)
         addTokenRoutes(to: router)
+        addSubscriptionRoutes(to: router)
         addPhoneRoutes(to: router)
         wall.addRoutes(to: router)
         addHealthRoutes(to: router)
@@ -36,6 +37,22 @@ struct ControlRoutes: Sendable {
         router.deleteAll("access-tokens") { simulator.state.accessTokens.revokeAll() }
     }
 
+    private func addSubscriptionRoutes(to router: Router<BasicRequestContext>) {
+        router.post("subscriptions") { request, _ in
+            let state = simulator.state
+            let subscription = try state.subscriptions.subscribe(
+                try await Router.body(of: request), apps: state.apps, origin: state.webPushOrigin, at: .now)
+            return Response.json { subscription.write(to: &$0) }
+        }
+        router.delete("subscriptions") { request, _ in
+            let query = try SubscriptionQuery(request.uri.queryParameters)
+            guard simulator.state.subscriptions.end(query.token, as: query.ending) else {
+                throw ControlRequestError("token is no subscription")
+            }
+            return Response(status: .noContent)
+        }
+    }
+
     private var wall: WallRoutes { WallRoutes(wall: simulator.wall, showsRemoteImages: showsRemoteImages) }
 
     private func addPhoneRoutes(to router: Router<BasicRequestContext>) {
@@ -43,7 +60,7 @@ struct ControlRoutes: Sendable {
             let query = request.uri.queryParameters
             guard let provider = query["provider"].flatMap({ ProviderKind(rawValue: String($0)) }), provider != .oauth,
                 let token = query["token"].map(String.init)
-            else { throw ControlRequestError("expected ?provider=apns or fcm, and &token=") }
+            else { throw ControlRequestError("expected ?provider=apns, fcm or webpush, and &token=") }
             // APNs tokens are logged in lower case.
             let id = Phone.ID(provider: provider, token: provider == .apns ? token.lowercased() : token)
             // A token without pushes is a phone that shows nothing.

@@ -48,3 +48,26 @@ struct RequestQuery: Hashable, Sendable {
         return value == "true"
     }
 }
+
+/// The query that ends a subscription: `?token=…&status=410`, or 404.
+struct SubscriptionQuery: Hashable, Sendable {
+    let token: String
+    var ending = BrowserSubscription.Ending.gone
+
+    init(_ parameters: some Sequence<(key: Substring, value: Substring)>) throws(ControlRequestError) {
+        var token: String?
+        for (key, value) in parameters {
+            switch key {
+            case "token": token = String(value)
+            case "status":
+                guard let ending = Int(value).flatMap(BrowserSubscription.Ending.init) else {
+                    throw ControlRequestError("status is none of 404, 410")
+                }
+                self.ending = ending
+            default: throw ControlRequestError("\(key) is unknown; known are status, token")
+            }
+        }
+        guard let token else { throw ControlRequestError("token is missing") }
+        self.token = token
+    }
+}

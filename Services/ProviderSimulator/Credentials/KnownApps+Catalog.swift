@@ -19,6 +19,16 @@ extension KnownApps {
             certifiedTopics.insert(apns.topic)
         }
         if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
+        if let webPush = app.webPush { add(vapidKey: try Self.vapidKey(file: webPush.keyFile), of: app.id.rawValue) }
+    }
+
+    /// Reads the public half of a VAPID private key: 32 bytes in base64url.
+    private static func vapidKey(file: String) throws(ConfigurationError) -> [UInt8] {
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8),
+            let bytes = Base64URL.bytes(of: text.filter { !$0.isWhitespace }),
+            let key = try? P256.Signing.PrivateKey(rawRepresentation: bytes)
+        else { throw ConfigurationError("\(file): is not a P-256 private key in base64url") }
+        return Array(key.publicKey.x963Representation)
     }
 
     private mutating func add(_ key: APNsKey, of app: AppID) throws(ConfigurationError) {

@@ -8,6 +8,7 @@ final class Simulator: Sendable {
     private let production: APNsProvider
     private let sandbox: APNsProvider
     private let fcm: FCMProvider
+    private let webPush: WebPushProvider
 
     init(state: SimulatorState, log: RequestLog = RequestLog()) {
         self.state = state
@@ -15,6 +16,7 @@ final class Simulator: Sendable {
         production = APNsProvider(.production, in: state)
         sandbox = APNsProvider(.development, in: state)
         fcm = FCMProvider(in: state)
+        webPush = WebPushProvider(in: state)
     }
 
     /// Handles a request to the APNs port of `environment`.
@@ -39,6 +41,13 @@ final class Simulator: Sendable {
         let response = fcm.answer(request)
         let provider: ProviderKind = request.path == TokenEndpoint.path ? .oauth : .fcm
         wall.record(log.append(request, response, provider: provider, environment: .production))
+        return response.actions
+    }
+
+    /// Handles a message to the push service of browsers.
+    func respondWebPush(_ request: ProviderRequest) -> [WireAction] {
+        let response = webPush.answer(request)
+        wall.record(log.append(request, response, provider: .webpush, environment: .production))
         return response.actions
     }
 

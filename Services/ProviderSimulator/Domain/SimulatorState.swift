@@ -7,6 +7,9 @@ struct SimulatorState: Sendable {
     let accessTokens = AccessTokens()
     let rateLimits = RateLimits()
     let topics = TopicSubscribers()
+    let subscriptions = BrowserSubscriptions()
+    /// The push service of new subscriptions.
+    var webPushOrigin = "https://localhost"
     /// Concurrent streams on an APNs connection after its first accepted push.
     var apnsStreams = 1000
     /// Whether APNs device tokens that start with `51` play the scenario they encode.

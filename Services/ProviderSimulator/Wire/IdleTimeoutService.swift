@@ -52,16 +52,18 @@ extension LimitSettings {
         switch port {
         case .apns: apnsIdle.map { .milliseconds($0) }
         case .google: fcmIdle.map { .milliseconds($0) }
+        case .webPush: webPushIdle.map { .milliseconds($0) }
         }
     }
 }
 
 extension ProviderPort {
-    /// APNs sends a JSON reason, Google a plain text (ProviderFacts.md §A.3, §B.4).
+    /// APNs sends a JSON reason, Google a plain text (ProviderFacts.md §A.3, §B.4). A push service of browsers sends nothing.
     fileprivate var idleGoAway: GoAway {
         switch self {
         case .apns: GoAway(lastStream: .included, debugData: APNsProvider.goAwayData(.idleTimeout))
         case .google: GoAway(lastStream: .included, debugData: Array("session_timed_out".utf8))
+        case .webPush: GoAway(lastStream: .included)
         }
     }
 }

@@ -24,8 +24,8 @@ struct ProviderListener: Service {
     let logger: Logger
     let readiness: Readiness.Condition
 
-    /// FCM's limit of streams per connection (ProviderFacts.md §B.4).
-    private static let googleStreams = 100
+    /// FCM's limit of streams per connection (ProviderFacts.md §B.4). The push service of browsers has the same.
+    private static let commonStreams = 100
 
     func run() async throws {
         let server = try await start()
@@ -59,6 +59,7 @@ struct ProviderListener: Service {
                     return switch role {
                     case .apns(let environment): simulator.respondAPNs(request, in: environment).steps
                     case .google: simulator.respondGoogle(request).steps
+                    case .webPush: simulator.respondWebPush(request).steps
                     }
                 })
             ports.listens(server, as: role)
@@ -104,7 +105,7 @@ struct ProviderListener: Service {
     private var settings: HTTP2ServerSettings {
         switch role {
         case .apns: HTTP2ServerSettings(maximumConcurrentStreams: 1)
-        case .google: HTTP2ServerSettings(maximumConcurrentStreams: Self.googleStreams)
+        case .google, .webPush: HTTP2ServerSettings(maximumConcurrentStreams: Self.commonStreams)
         }
     }
 }

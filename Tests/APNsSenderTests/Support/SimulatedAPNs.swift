@@ -35,6 +35,7 @@ struct SimulatedAPNs: Sendable {
                 "HELIOGRAPH_APPS": apns.catalogFile, "SIMULATOR_CA_FILE": apns.authorityFile,
                 "SIMULATOR_FCM_PORT": "\(try FreePort.any())", "SIMULATOR_APNS_PORT": "\(apns.port)",
                 "SIMULATOR_APNS_SANDBOX_PORT": "\(apns.sandboxPort)",
+                "SIMULATOR_WEBPUSH_PORT": "\(try FreePort.any())",
                 "SIMULATOR_CONTROL_PORT": "\(apns.control.port)",
             ])
         let context = ServiceContext(

@@ -28,6 +28,7 @@ struct SimulatedGoogle: Sendable {
                 "HELIOGRAPH_APPS": folder.catalogFile, "SIMULATOR_CA_FILE": google.authorityFile,
                 "SIMULATOR_FCM_PORT": "\(google.port)", "SIMULATOR_APNS_PORT": "\(try FreePort.any())",
                 "SIMULATOR_APNS_SANDBOX_PORT": "\(try FreePort.any())",
+                "SIMULATOR_WEBPUSH_PORT": "\(try FreePort.any())",
                 "SIMULATOR_CONTROL_PORT": "\(google.control.port)",
             ])
         let context = ServiceContext(

@@ -105,6 +105,7 @@ import Testing
         let reasons = Set(outcomes.compactMap { $0["reason"]?.string })
         if provider == .apns { #expect(reasons.isSuperset(of: APNsReason.allCases.map(\.rawValue))) }
         let codes = Set(outcomes.compactMap { $0["error_code"]?.string })
+        if provider == .webpush { #expect(reasons == Set(WebPushReason.allCases.map(\.rawValue))) }
         if provider == .fcm { #expect(codes == Set(FCMErrorCode.allCases.map(\.rawValue))) }
     }
 }

@@ -198,7 +198,7 @@ import TestSupport
         }
     }
 
-    @Test(arguments: [ProviderPort.apns(.production), .google])
+    @Test(arguments: [ProviderPort.apns(.production), .google, .webPush])
     func `an idle connection is closed, an active one is not`(
         port: ProviderPort
     ) async throws {
@@ -209,7 +209,7 @@ import TestSupport
                 _ = try await client.execute(WireTests.push(), deadline: .seconds(10))
                 #expect(listening.ports.connections(of: port).count == 1)
                 listening.simulator.state.rateLimits.limits = try LimitSettings([
-                    "apns_idle_ms": 100, "fcm_idle_ms": 100,
+                    "apns_idle_ms": 100, "fcm_idle_ms": 100, "webpush_idle_ms": 100,
                 ])
                 try await eventually("the connection ended", within: .seconds(10)) {
                     listening.ports.connections(of: port).isEmpty

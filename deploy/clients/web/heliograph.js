@@ -1,6 +1,6 @@
 /**
- * A client of the HTTP API of rules, for web apps: inbox, live stream, preferences, presence and receipts. Copy this file;
- * it needs no other.
+ * A client of the HTTP APIs for web apps: inbox, live stream, preferences, presence, receipts and Web Push. Copy this file;
+ * only Web Push needs another, `service-worker.js`.
  *
  *     import { Heliograph } from "./heliograph.js";
  *     const heliograph = new Heliograph({ url: "/rules", bearer: (isRefused) => session.token(isRefused) });
@@ -11,6 +11,7 @@
 export class Heliograph {
   #url;
   #events;
+  #registry;
   #bearer;
   #fetch;
   #renewal = null;
@@ -21,14 +22,16 @@ export class Heliograph {
    * @param {string} options.url the address of rules: on the origin of the page, or with its origin in `web-origins`
    *   of the app
    * @param {string} [options.events] the address of events-api, for `sendTestPush`
+   * @param {string} [options.registry] the address of token-registry, for `enablePush`
    * @param {(isRefused: boolean) => string | Promise<string>} options.bearer returns the user's token. The argument is
    *   true after the server has refused the last one; the function then fetches a new token
-   * @param {string} [options.device] an id of this browser, for presence; kept in the local storage if absent
+   * @param {string} [options.device] an id of this browser, for presence and Web Push; kept in the local storage if absent
    * @param {typeof fetch} [options.fetch]
    */
-  constructor({ url, events, bearer, device = storedDevice(), fetch = globalThis.fetch.bind(globalThis) }) {
+  constructor({ url, events, registry, bearer, device = storedDevice(), fetch = globalThis.fetch.bind(globalThis) }) {
     this.#url = url.replace(/\/+$/, "");
     this.#events = events?.replace(/\/+$/, "");
+    this.#registry = registry?.replace(/\/+$/, "");
     this.#bearer = bearer;
     this.#fetch = fetch;
     this.device = device;
@@ -134,6 +137,33 @@ export class Heliograph {
   sendTestPush(wait = 10) {
     if (this.#events === undefined) throw new Error("the client has no address of events-api");
     return this.#call("POST", `/v1/test-pushes?wait=${wait}s`, undefined, { attempts: 1, url: this.#events, time: 60_000 });
+  }
+
+  // Web Push
+
+  /**
+   * Subscribes this browser and registers it for the user. Call it from a click, since browsers ask for the permission, and
+   * again at each start of the page while `Notification.permission` is "granted".
+   * @param {ServiceWorkerRegistration} registration the registration of `service-worker.js`
+   * @param {string} key the app's public VAPID key; `pushctl doctor` prints it
+   */
+  async enablePush(registration, key) {
+    const subscription = await subscribed(registration.pushManager, key);
+    const body = {
+      locale: navigator.language, time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      registrations: [{ kind: "web-push", subscription: subscription.toJSON() }],
+    };
+    await this.#call("PUT", this.#installation(), body, { url: this.#registry });
+  }
+
+  /** Ends the registration of this browser. Call it before the session's token is discarded. */
+  disablePush() {
+    return this.#call("DELETE", this.#installation(), undefined, { url: this.#registry });
+  }
+
+  #installation() {
+    if (this.#registry === undefined) throw new Error("the client has no address of token-registry");
+    return `/v1/installations/${encodeURIComponent(this.device)}`;
   }
 
   // Live stream
@@ -302,6 +332,18 @@ export function liveState(data) {
     hasEnded: data.live_event === "end", time: data.live_time ?? null, state,
     title: data.live_title ?? null, body: data.live_body ?? null,
   };
+}
+
+/** A subscription for the key. One for an earlier key is replaced: browsers bind a subscription to its key. */
+async function subscribed(pushManager, key) {
+  const options = { userVisibleOnly: true, applicationServerKey: key };
+  try {
+    return await pushManager.subscribe(options);
+  } catch (error) {
+    if (error.name !== "InvalidStateError") throw error;
+    await (await pushManager.getSubscription())?.unsubscribe();
+    return pushManager.subscribe(options);
+  }
 }
 
 /** An error of a request. `status` is null without an answer. `isTransient`: try again later. */

@@ -2,8 +2,9 @@
 
 Compared in the same run with h2load as the limit of the provider's side, and with a plain librabbitmq loop
 (benches/bus.c) as the floor of the broker's side. Floor and sender use the same queues and number of messages.
+webpush-sender encrypts each message, so apns-sender is its reference.
 """
-# Builds: pushctl apns-sender fcm-sender
+# Builds: pushctl apns-sender fcm-sender webpush-sender
 # Needs: bus
 
 import argparse
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from bench_bus import PLACEHOLDER, Bus, Histogram, Pushes, Sample, Sender
 from bench_figures import Figures
-from bench_provider import Provider, h2load
+from bench_provider import Provider, free_port, h2load
 from local_stack import eventually
 
 OUTCOMES = "rules.outcomes"
@@ -28,13 +29,15 @@ PREFETCH = 500  # of a sender's interactive queue
 IN_FLIGHT = 5000
 QUEUED = 100_000
 # For the memory measurement: the apps with full queues, and the targets of a push. All prefetched pushes are in flight.
-FULL = {"apns": (["family-portal", "hide-and-seek"], 6), "fcm": (["family-portal"], 12)}
+FULL = {"apns": (["family-portal", "hide-and-seek"], 6), "fcm": (["family-portal"], 12), "webpush": (["family-portal"], 12)}
+# As many streams as requests in flight.
+MORE_STREAMS = {"apns": {"APNS_CONNECTIONS": "5"}, "fcm": {"FCM_CONNECTIONS": "50"}, "webpush": {"WEBPUSH_CONNECTIONS": "50"}}
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--state", required=True)
-    arguments.add_argument("--provider", choices=["apns", "fcm"], default="apns")
+    arguments.add_argument("--provider", choices=["apns", "fcm", "webpush"], default="apns")
     arguments.add_argument("--pushes", type=int, default=300_000, help="per round, with one target each")
     arguments.add_argument("--notifications", type=int, default=500_000, help="per round, with 100 targets per push")
     arguments.add_argument("--rounds", type=int, default=3)
@@ -69,10 +72,19 @@ class Bench:
         address = next(
             line for line in (self.state / "env").read_text().splitlines() if line.startswith("export AMQP_URL="))
         self.bus = Bus(self.state, address.split("=", 1)[1].strip("'"))
-        self.name = f"{options.provider}-sender"
+        # Endpoints of browsers name the provider, so its port stays.
+        self.port = free_port()
         self.figures = Figures(f"sender {options.provider}")
-        self.single = Pushes(self.bus, options.provider, targets=1)
-        self.hundred = Pushes(self.bus, options.provider, targets=100)
+        self.single = self.pushes(1)
+        self.hundred = self.pushes(100)
+        self.encrypts = options.provider == "webpush"
+
+    def pushes(self, targets: int, provider: str | None = None, **more) -> Pushes:
+        return Pushes(
+            self.bus, provider or self.options.provider, targets, origin=f"https://localhost:{self.port}", **more)
+
+    def provider(self, **more) -> Provider:
+        return Provider(self.state / "provider", port=self.port, **more)
 
     def run(self) -> None:
         only = self.options.only
@@ -80,7 +92,7 @@ class Bench:
         if only in (None, "rates"):
             halves = {targets: reached / 2 for targets, reached in self.rates().items()} | halves
         if only in (None, "delays"):
-            with Provider(self.state / "provider").running() as provider:
+            with self.provider().running() as provider:
                 for pushes in (self.single, self.hundred):
                     self.delays(provider, pushes, halves[pushes.targets])
         if only in (None, "memory") and self.options.minutes > 0:
@@ -89,24 +101,35 @@ class Bench:
 
     def rates(self) -> dict[int, float]:
         """Returns the rate in notifications per second, by targets per push."""
-        folder = self.state / "provider"
-        limits, floors, singles, hundreds = [], [], [], []
+        limits, floors, singles, hundreds, apns_singles, apns_hundreds = [], [], [], [], [], []
         for _ in range(self.options.rounds):
-            with Provider(folder, core=CORE_OF_ITS_PROVIDER).running() as provider:
+            with self.provider(core=CORE_OF_ITS_PROVIDER).running() as provider:
                 limits.append(h2load(provider, 300_000, CORE_OF_H2LOAD))
             note(f"h2load {limits[-1].rate:.0f}/s at {limits[-1].cpu:.2f} µs")
             floors.append(self.floor())
             note(f"floor {floors[-1].rate:.0f}/s at {floors[-1].cpu:.2f} µs")
-            with Provider(folder).running() as provider:
+            with self.provider().running() as provider:
                 singles.append(self.drain(provider, self.single, self.options.pushes))
                 note(f"1 target a push: {singles[-1].rate:.0f}/s at {singles[-1].cpu:.2f} µs")
                 hundreds.append(self.drain(provider, self.hundred, self.options.notifications // 100))
                 note(f"100 targets a push: {hundreds[-1].rate:.0f}/s at {hundreds[-1].cpu:.2f} µs")
-        self.compare("1 target a push: notifications/s over the floor", singles, floors, "rate", at_least=0.55)
-        self.compare("1 target a push: CPU over h2load's per request", singles, limits, "cpu", at_most=5)
-        self.compare("100 targets a push: notifications/s over h2load's", hundreds, limits, "rate", at_least=0.3)
-        self.compare("100 targets a push: CPU over h2load's per request", hundreds, limits, "cpu", at_most=2.5)
+                if self.encrypts:
+                    apns_singles.append(self.drain(provider, self.pushes(1, "apns"), self.options.pushes))
+                    apns_hundreds.append(self.drain(provider, self.pushes(100, "apns"), self.options.notifications // 100))
+                    note(f"apns-sender: {apns_singles[-1].rate:.0f}/s and {apns_hundreds[-1].rate:.0f}/s")
+        if self.encrypts:
+            for words, ours, apns in [("1 target", singles, apns_singles), ("100 targets", hundreds, apns_hundreds)]:
+                self.compare(f"{words} a push: notifications/s over apns-sender's", ours, apns, "rate")
+                self.compare(f"{words} a push: CPU over apns-sender's", ours, apns, "cpu")
+        self.compare("1 target a push: notifications/s over the floor", singles, floors, "rate", **self.bound(at_least=0.55))
+        self.compare("1 target a push: CPU over h2load's per request", singles, limits, "cpu", **self.bound(at_most=5))
+        self.compare("100 targets a push: notifications/s over h2load's", hundreds, limits, "rate", **self.bound(at_least=0.3))
+        self.compare("100 targets a push: CPU over h2load's per request", hundreds, limits, "cpu", **self.bound(at_most=2.5))
         return {1: statistics.median(run.rate for run in singles), 100: statistics.median(run.rate for run in hundreds)}
+
+    def bound(self, **bound) -> dict:
+        """The bound of senders that do not encrypt."""
+        return {} if self.encrypts else bound
 
     def compare(self, figure: str, ours: list, limits: list, part: str, **bound) -> None:
         pairs = [(getattr(a, part), getattr(b, part)) for a, b in zip(ours, limits)]
@@ -114,14 +137,13 @@ class Bench:
             figure, statistics.median(a / b for a, b in pairs), "ratio", **bound,
             ours=statistics.median(a for a, _ in pairs), limit=statistics.median(b for _, b in pairs))
 
-    def empty(self) -> None:
-        queue = self.single.queue
+    def empty(self, queue: str) -> None:
         eventually(lambda: self.bus.consumers(queue) == 0, 10, f"{queue} without a consumer (a sender of an earlier run?)")
         self.bus.purge(OUTCOMES, OTHER_OUTCOMES, queue)
 
     def floor(self) -> Run:
         """Consumes the same pushes and publishes a message of the outcome's size for each, without a sender."""
-        self.empty()
+        self.empty(self.single.queue)
         self.single.publish(self.options.pushes)
         ran = self.bus.run("floor", *self.floor_between(self.single, 0, self.options.pushes, 1000))
         if self.bus.depth(OUTCOMES) != self.options.pushes or self.bus.depth(self.single.queue) != 0:
@@ -136,10 +158,10 @@ class Bench:
 
     def drain(self, provider: Provider, pushes: Pushes, count: int) -> Run:
         """From the first outcome on the bus to the last, by the depth of their queue."""
-        self.empty()
+        self.empty(pushes.queue)
         pushes.publish(count)
         samples: list[tuple[Sample, int]] = []
-        with Sender(self.name, self.state, provider).running() as sender:
+        with Sender(pushes.sender, self.state, provider).running() as sender:
             while not samples or samples[-1][0].at - last_growth(samples)[0].at < patience:
                 sample, depth = sender.sample(), self.bus.depth(OUTCOMES)
                 if depth > 0:
@@ -183,8 +205,8 @@ class Bench:
         """Delays in milliseconds: from delivery to ack at the sender's connection, the provider's part of it, and from
         publish to a consumer of the outcome, which adds the broker at both ends.
         """
-        self.empty()
-        with Sender(self.name, self.state, provider).running() as sender:
+        self.empty(pushes.queue)
+        with Sender(pushes.sender, self.state, provider).running() as sender:
             sender.await_ready()
             # Warm-up: connections and caches.
             pushes.pace(OUTCOMES, rate, self.options.seconds / 10)
@@ -199,7 +221,7 @@ class Bench:
 
     def delays_of_floor(self, pushes: Pushes, rate: float) -> dict:
         """From delivery to ack of the plain loop, which waits only for the broker."""
-        self.empty()
+        self.empty(pushes.queue)
         count = int(rate * self.options.seconds)
         with self.bus.running("floor", *self.floor_between(pushes, pushes.published, count, PREFETCH)) as answer:
             pushes.pace(OUTCOMES, rate, self.options.seconds)
@@ -207,18 +229,18 @@ class Bench:
 
     def memory(self) -> None:
         """Resident memory with full queues and many requests in flight, sampled over minutes."""
-        self.empty()
-        # As many streams as requests in flight, and work from every queue of this provider.
-        more = {"APNS_CONNECTIONS": "5"} if self.options.provider == "apns" else {"FCM_CONNECTIONS": "50"}
+        self.empty(self.single.queue)
+        # Work from every queue of this provider.
+        more = MORE_STREAMS[self.options.provider]
         apps, targets = FULL[self.options.provider]
         loads = [
-            Pushes(self.bus, self.options.provider, targets, lane, app) for app in apps for lane in ("interactive", "bulk")]
+            self.pushes(targets, lane=lane, app=app) for app in apps for lane in ("interactive", "bulk")]
         for pushes in loads:
             self.bus.purge(pushes.queue)
             pushes.publish(QUEUED // len(loads))
         # Slow enough that publisher and provider are far below their limits.
-        with Provider(self.state / "provider", delay_ms=1500).running() as provider:
-            with Sender(self.name, self.state, provider, **more).running() as sender:
+        with self.provider(delay_ms=1500).running() as provider:
+            with Sender(loads[0].sender, self.state, provider, **more).running() as sender:
                 sender.await_ready()
                 samples = self.watch(sender, loads)
         for pushes in loads:

@@ -71,6 +71,13 @@ class Bus:
         self.connection.close()
 
 
+# A browser's public key and secret: those of the example in RFC 8291. No part of a bench decrypts.
+BROWSER_KEYS = {
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+}
+
+
 @dataclass
 class Pushes:
     """Distinct messages for one provider's queue, each to a number of users with one device each."""
@@ -80,6 +87,8 @@ class Pushes:
     targets: int
     lane: str = "interactive"
     app: str = "family-portal"
+    # The push service of browsers.
+    origin: str = ""
     published: int = 0
     template: pathlib.Path = field(init=False)
 
@@ -93,12 +102,22 @@ class Pushes:
         return f"{self.provider}-sender.pushes.{self.lane}.{self.app}"
 
     @property
+    def sender(self) -> str:
+        return f"{self.provider}-sender"
+
+    @property
     def key(self) -> str:
         return f"{self.provider}.{self.lane}.{self.app}"
 
     def message(self) -> dict:
         def token(number: int) -> str:
-            return f"{number:064x}" if self.provider == "apns" else f"bench-{number:06}:{'A' * 140}"
+            match self.provider:
+                case "apns":
+                    return f"{number:064x}"
+                case "fcm":
+                    return f"bench-{number:06}:{'A' * 140}"
+            return json.dumps(
+                {"endpoint": f"{self.origin}/push/{number:06}{'A' * 140}", "keys": BROWSER_KEYS}, separators=(",", ":"))
 
         return {
             "type": "heliograph.push", "version": 2,
@@ -160,6 +179,14 @@ class Histogram:
         return lower
 
 
+# The addresses and limits that each sender reads.
+OWN = {
+    "apns-sender": {"APNS_URL", "APNS_SANDBOX_URL", "APNS_CHANNELS_URL", "APNS_CHANNELS_SANDBOX_URL"},
+    "fcm-sender": {"FCM_URL", "FCM_TOKEN_URL", "FCM_QUOTA"},
+    "webpush-sender": set(),
+}
+
+
 class Sender:
     """A release build of a sender, connected to the bench's provider."""
 
@@ -174,11 +201,7 @@ class Sender:
             # The default project quota is below a sender's throughput.
             "FCM_QUOTA": "1000000000",
         } | more
-        if name == "apns-sender":
-            names = ["FCM_URL", "FCM_TOKEN_URL", "FCM_QUOTA"]
-        else:
-            names = ["APNS_URL", "APNS_SANDBOX_URL", "APNS_CHANNELS_URL", "APNS_CHANNELS_SANDBOX_URL"]
-        for unused in names:
+        for unused in set().union(*OWN.values()) - OWN[name]:
             del self.environment[unused]
 
     @contextlib.contextmanager

@@ -13,10 +13,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-# The responses of APNs, FCM and Google's token endpoint.
+# The responses of a push service of browsers, APNs, FCM and Google's token endpoint.
 ANSWERS = """
   http-request return status 200 content-type application/json string '{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}' if { path /token }
   http-request return status 200 content-type application/json string '{"name":"projects/bench/messages/1"}' if { path_beg /v1/ }
+  http-request return status 201 hdr location "https://localhost/message/1" hdr ttl 60 if { path_beg /push/ }
   http-request return status 200 hdr apns-id "%[req.hdr(apns-id)]"
 """
 
@@ -64,9 +65,10 @@ def pinned(core: int | None) -> list[str]:
 class Provider:
     """haproxy without a backend, in its own folder."""
 
-    def __init__(self, folder: pathlib.Path, core: int | None = None, streams: int = 1000, delay_ms: int = 0):
+    def __init__(self, folder: pathlib.Path, core: int | None = None, streams: int = 1000, delay_ms: int = 0,
+                 port: int | None = None):
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.core, self.port = folder, core, free_port()
+        self.folder, self.core, self.port = folder, core, port or free_port()
         self.certificate = folder / "provider.pem"
         self.payload = folder / "payload.json"
         self.payload.write_text(PAYLOAD)

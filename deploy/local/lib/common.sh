@@ -31,6 +31,7 @@ ports() {
   SIMULATOR_APNS_PORT=$((PORT_BASE + 4)) SIMULATOR_APNS_SANDBOX_PORT=$((PORT_BASE + 5))
   SIMULATOR_FCM_PORT=$((PORT_BASE + 6)) SIMULATOR_CONTROL_PORT=$((PORT_BASE + 7))
   REGISTRY_PORT=$((PORT_BASE + 8)) RULES_PORT=$((PORT_BASE + 9))
+  SIMULATOR_WEBPUSH_PORT=$((PORT_BASE + 24))
   # 10 to 15, 22, 23, 27 and 28 are the admin ports. Only a cluster uses the ports of its further nodes, by node number.
   AMQP_PORTS=([1]=$AMQP_PORT [2]=$((PORT_BASE + 16)) [3]=$((PORT_BASE + 18)))
   DIST_PORTS=([1]=$DIST_PORT [2]=$((PORT_BASE + 17)) [3]=$((PORT_BASE + 19)))

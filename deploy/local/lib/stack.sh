@@ -15,6 +15,11 @@ prepare_credentials() {
       client_email: "heliograph@heliograph-demo.iam.example", token_uri: "https://oauth2.googleapis.com/token"
     }' >"$keys/service-account.json")
   fi
+  # A VAPID key: the 32 bytes of a P-256 private key in base64url.
+  if [ ! -s "$keys/family-portal.vapid" ]; then
+    (umask 077 && openssl ecparam -name prime256v1 -genkey -noout -outform DER | tail -c +8 | head -c 32 \
+      | base64 -w0 | tr '+/' '-_' | tr -d '=' >"$keys/family-portal.vapid")
+  fi
   (umask 077 && secret bearer >"$keys/bearer.secret" && secret publisher >"$keys/publisher.secret")
   prepare_apps
 }
@@ -195,6 +200,8 @@ service_environment() {
       echo "REGISTRY_PORT=$REGISTRY_PORT"
       echo "REGISTRY_OPERATOR_KEY_FILE=$(secret_file operator)"
       echo "REGISTRY_TOKEN_KEYS_FILE=$(token_keys_file)"
+      # The simulated push service is on this machine.
+      [ "$(providers)" != simulator ] || echo "HELIOGRAPH_WEBPUSH_PRIVATE_NETWORKS=yes"
       # No limits per user: tests and benches send as fast as they can for few users.
       echo "REGISTRY_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}"
       echo "REGISTRY_USER_CHANGES=${LOCAL_USER_CHANGES:-0}" ;;
@@ -237,11 +244,17 @@ service_environment() {
           echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
         sandbox) echo "FCM_VALIDATE_ONLY=yes" ;;
       esac ;;
+    webpush-sender)
+      if [ "$(providers)" = simulator ]; then
+        echo "HELIOGRAPH_WEBPUSH_PRIVATE_NETWORKS=yes"
+        echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem"
+      fi ;;
     provider-simulator)
       echo "SIMULATOR_HOST=127.0.0.1"
       echo "SIMULATOR_APNS_PORT=$SIMULATOR_APNS_PORT"
       echo "SIMULATOR_APNS_SANDBOX_PORT=$SIMULATOR_APNS_SANDBOX_PORT"
       echo "SIMULATOR_FCM_PORT=$SIMULATOR_FCM_PORT"
+      echo "SIMULATOR_WEBPUSH_PORT=$SIMULATOR_WEBPUSH_PORT"
       echo "SIMULATOR_CONTROL_PORT=$SIMULATOR_CONTROL_PORT"
       echo "SIMULATOR_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
   esac
@@ -316,6 +329,7 @@ export APNS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'
 export APNS_CHANNELS_URL='https://localhost:$SIMULATOR_APNS_PORT'
 export APNS_CHANNELS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'
 export FCM_URL='https://localhost:$SIMULATOR_FCM_PORT'
+export WEBPUSH_URL='https://localhost:$SIMULATOR_WEBPUSH_PORT'
 export PROVIDER_CA_FILE='$STATE/credentials/simulator-ca.pem'
 export REGISTRY_OPERATOR_KEY='$(secret operator)'
 export REGISTRY_TOKEN_KEYS_FILE='$(token_keys_file)'
@@ -338,7 +352,7 @@ need_free_ports() {
   is_running database || need_free_port "$POSTGRES_PORT" "the private Postgres cluster"
   [ "$STANDBY" = no ] || is_running database-standby || need_free_port "$STANDBY_PORT" "the private Postgres standby"
   if ! is_running provider-simulator; then
-    for service in APNS APNS_SANDBOX FCM CONTROL; do
+    for service in APNS APNS_SANDBOX FCM WEBPUSH CONTROL; do
       local name=SIMULATOR_${service}_PORT
       need_free_port "${!name}" "the provider simulator"
     done

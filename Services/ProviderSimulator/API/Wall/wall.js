@@ -52,7 +52,7 @@ const kindWords = {
   background: "Background push", voip: "VoIP call", complication: "Complication", fileprovider: "File provider",
   mdm: "Device management", liveactivity: "Live Activity", location: "Location query", pushtotalk: "Push to Talk",
   widgets: "Widget reload", controls: "Control reload", data: "Data message", alert: "Silent push",
-  notification: "Silent message",
+  notification: "Silent message", plain: "Plain push",
 };
 
 const eyebrows = { "time-sensitive": "Time Sensitive", critical: "Critical", passive: "Delivered quietly" };
@@ -69,6 +69,21 @@ function chip(text, kind) {
   element.className = `chip ${kind}`;
   element.textContent = text;
   return element;
+}
+
+function action(title) {
+  const element = document.createElement("span");
+  element.textContent = title;
+  return element;
+}
+
+/** The host of a URL, or the text itself. */
+function host(url) {
+  try {
+    return new URL(url).host;
+  } catch {
+    return url;
+  }
 }
 
 function icon(element, app) {
@@ -89,16 +104,10 @@ function picture(figure, url) {
     return;
   }
   // The Content-Security-Policy blocks it: show a placeholder.
-  let host = url;
-  try {
-    host = new URL(url).host;
-  } catch {
-    // Not a URL: shown unchanged.
-  }
   figure.classList.add("absent");
   figure.style.setProperty("--hue", hue(url));
   const place = document.createElement("span");
-  place.textContent = host;
+  place.textContent = host(url);
   figure.replaceChildren(place);
   figure.title = url;
 }
@@ -131,12 +140,15 @@ function drawNote(note, platform) {
 
   const eyebrow = note.silent ? kindWords[note.kind] ?? note.kind
     : note.event ? `Live · ${note.event}`
-    : platform === "android" ? name : eyebrows[note.level];
+    : platform === "android" ? name
+    : platform === "browser" && note.link ? host(note.link) : eyebrows[note.level];
   put(part(".eyebrow"), eyebrow);
   put(part("h3"), note.silent ? null : note.title ?? (platform === "ios" ? name : null));
   put(part("h4"), note.subtitle);
   put(part(".body"), note.body);
   drawState(part(".state"), note);
+  part(".actions").hidden = !note.actions;
+  part(".actions").replaceChildren(...(note.actions ?? []).map(action));
   const hasData = note.data && typeof note.data === "object" && Object.keys(note.data).length > 0;
   put(part(".data"), note.silent && hasData ? JSON.stringify(note.data) : null);
   picture(part("figure"), note.image);
@@ -145,7 +157,7 @@ function drawNote(note, platform) {
   if (note.replaced > 0) chips.push(chip(`replaced ${note.replaced}`, "replaced"));
   if (note.sound) chips.push(chip(note.sound === "default" ? "sound" : note.sound, "sound"));
   if (note.badge !== undefined) chips.push(chip(note.badge === 0 ? "badge cleared" : `badge ${note.badge}`, "badged"));
-  if (!note.silent && !["alert", "notification", "liveactivity"].includes(note.kind)) {
+  if (!note.silent && !["alert", "notification", "liveactivity", "declarative"].includes(note.kind)) {
     chips.push(chip(kindWords[note.kind] ?? note.kind, "kind"));
   }
   if (!note.silent && hasData) {
@@ -220,6 +232,9 @@ function drawPhone(key, phone) {
   // Hues from green over blue and violet to red, without browns.
   element.style.setProperty("--hue", 150 + (hue(phone.token) * 210) / 360);
   drawNotes(part(".notes"), phone, known?.sequence ?? (settled ? 0 : Infinity));
+
+  // The address bar of a browser.
+  part(".island").textContent = phone.platform === "browser" ? host(phone.notifications.find((note) => note.link)?.link ?? "") : "";
 
   const apps = [...new Set([phone.app, ...phone.notifications.map((note) => note.app)].filter(Boolean))].slice(0, 4);
   part(".dock").replaceChildren(...apps.map((app) => {

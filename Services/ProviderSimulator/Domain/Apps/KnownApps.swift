@@ -9,6 +9,8 @@ struct KnownApps: Sendable {
     /// By the account's e-mail address, which is the `iss` of its assertions.
     private(set) var serviceAccounts: [String: ServiceAccount] = [:]
     private(set) var projects: Set<String> = []
+    /// The VAPID public keys of apps: uncompressed points.
+    private(set) var vapidKeys: [String: [UInt8]] = [:]
 
     /// Adds a key. Several apps of a team may share one.
     mutating func add(_ key: APNsKey) throws(Conflict) {
@@ -33,6 +35,11 @@ struct KnownApps: Sendable {
         serviceAccounts[account.email] = account
         projects.insert(account.project)
     }
+
+    mutating func add(vapidKey: [UInt8], of app: String) { vapidKeys[app] = vapidKey }
+
+    /// The first app with this VAPID key, by name.
+    func app(withVAPIDKey key: [UInt8]) -> String? { vapidKeys.filter { $0.value == key }.keys.min() }
 
     /// Adds a public key to a known service account, or under a known APNs key id. Apple would assign a new id; the
     /// catalog names only one.

@@ -4,8 +4,10 @@ enum ProviderPort: Hashable, Sendable, CaseIterable {
     case apns(ProviderEnvironment)
     /// FCM, and Google's token endpoint.
     case google
+    /// The push service of browsers.
+    case webPush
 
-    static let allCases: [ProviderPort] = [.apns(.production), .apns(.development), .google]
+    static let allCases: [ProviderPort] = [.apns(.production), .apns(.development), .google, .webPush]
 
     /// The name in the control API and the log.
     var name: String {
@@ -13,6 +15,7 @@ enum ProviderPort: Hashable, Sendable, CaseIterable {
         case .apns(.production): "apns"
         case .apns(.development): "apns-sandbox"
         case .google: "fcm"
+        case .webPush: "webpush"
         }
     }
 }

@@ -23,6 +23,10 @@ struct LimitSettings: Hashable, Sendable {
     var fcmRetryAfter = RetryAfter.seconds
     /// Milliseconds without a request before GOAWAY `session_timed_out`.
     var fcmIdle: Int?
+    /// Messages to one subscription; further ones get `TooManyRequests`.
+    var webPushSubscriptionPerMinute: Int?
+    /// Milliseconds without a request before GOAWAY.
+    var webPushIdle: Int?
     /// PINGs on a connection to FCM; the next one gets GOAWAY `too_many_pings` (ProviderFacts.md §B.4).
     var fcmPingsPerMinute: Int? = 2
 
@@ -33,7 +37,7 @@ struct LimitSettings: Hashable, Sendable {
             known: [
                 "apns_device_per_second", "apns_errors", "apns_idle_ms", "fcm_device_per_minute",
                 "fcm_device_per_hour", "fcm_project_per_minute", "fcm_retry_after", "fcm_idle_ms",
-                "fcm_pings_per_minute",
+                "fcm_pings_per_minute", "webpush_subscription_per_minute", "webpush_idle_ms",
             ])
         func limit(_ name: String) throws(ControlRequestError) -> Int? {
             members.raw(name) == .null ? nil : try members.integer(name, in: 1...1_000_000_000)
@@ -46,6 +50,8 @@ struct LimitSettings: Hashable, Sendable {
         fcmProjectPerMinute = try limit("fcm_project_per_minute")
         fcmRetryAfter = try members.choice("fcm_retry_after", of: RetryAfter.self) ?? .seconds
         fcmIdle = try limit("fcm_idle_ms")
+        webPushSubscriptionPerMinute = try limit("webpush_subscription_per_minute")
+        webPushIdle = try limit("webpush_idle_ms")
         if members.has("fcm_pings_per_minute") { fcmPingsPerMinute = try limit("fcm_pings_per_minute") }
     }
 
@@ -62,6 +68,8 @@ struct LimitSettings: Hashable, Sendable {
             writer.member("fcm_retry_after", fcmRetryAfter.rawValue)
             writer.limit("fcm_idle_ms", fcmIdle)
             writer.limit("fcm_pings_per_minute", fcmPingsPerMinute)
+            writer.limit("webpush_subscription_per_minute", webPushSubscriptionPerMinute)
+            writer.limit("webpush_idle_ms", webPushIdle)
         }
     }
 }

@@ -22,6 +22,9 @@ final class LoggedRequest: Sendable {
         self.response = response
     }
 
+    /// The content as the phone gets it: the body, decrypted for a browser.
+    var content: [UInt8] { provider == .webpush ? response.plaintext ?? [] : request.body }
+
     /// Writes the log entry. A JSON body is written byte for byte as received.
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
@@ -39,6 +42,7 @@ final class LoggedRequest: Sendable {
             writer.array(request.headers.filter(\.neverIndexed)) { $0.string($1.name) }
             writer.name("body")
             writeBody(to: &writer)
+            if provider == .webpush { writer.member("encrypted", Base64URL.text(of: request.body)) }
             writer.member("token", response.target)
             writer.member("app", response.app)
             writer.member("status", response.status)
@@ -59,12 +63,12 @@ final class LoggedRequest: Sendable {
     }
 
     private func writeBody(to writer: inout JSONWriter) {
-        if request.body.isEmpty {
+        if content.isEmpty {
             writer.value(.null)
-        } else if (try? ProviderJSON.value(of: request.body)) != nil {
-            writer.verbatim(request.body)
+        } else if (try? ProviderJSON.value(of: content)) != nil {
+            writer.verbatim(content)
         } else {
-            writer.string(String(decoding: request.body, as: UTF8.self))
+            writer.string(String(decoding: content, as: UTF8.self))
         }
     }
 }

@@ -6,7 +6,7 @@ struct RequestTotals: Sendable, Hashable {
 
     private(set) var requests = 0
     private(set) var delivered = 0
-    /// Deliveries beyond the first of one message: the same `apns-id`, or the same FCM body.
+    /// Deliveries beyond the first of one message: the same `apns-id`, FCM body, or decrypted message of a browser.
     private(set) var duplicates = 0
     /// By status; 0 for requests without a response.
     private(set) var statuses: [Int: Int] = [:]
@@ -52,8 +52,7 @@ private struct MessageFingerprint: Hashable, Sendable {
     private let first: Int
     private let second: Int
 
-    /// APNs messages have the sender's id. FCM messages have none, so the whole body is hashed, which includes the
-    /// target.
+    /// APNs messages have the sender's id. Others have none, so the content and the target are hashed.
     init(_ entry: LoggedRequest) {
         var hashers = (Hasher(), Hasher())
         hashers.1.combine(1 as UInt8)
@@ -62,10 +61,12 @@ private struct MessageFingerprint: Hashable, Sendable {
             let id = entry.response.messageID?.lowercased()
             hashers.0.combine(id)
             hashers.1.combine(id)
-        case .fcm, .oauth:
-            entry.request.body.withUnsafeBytes { body in
-                hashers.0.combine(bytes: body)
-                hashers.1.combine(bytes: body)
+        case .fcm, .webpush, .oauth:
+            hashers.0.combine(entry.response.target)
+            hashers.1.combine(entry.response.target)
+            entry.content.withUnsafeBytes { content in
+                hashers.0.combine(bytes: content)
+                hashers.1.combine(bytes: content)
             }
         }
         first = hashers.0.finalize()

@@ -16,6 +16,7 @@ enum FaultCatalogue {
         switch provider {
         case .apns: apns + wire(limit: 1000)
         case .fcm: fcm + wire(limit: 100)
+        case .webpush: webPush + wire(limit: 100)
         case .oauth: oauth
         }
     }
@@ -54,6 +55,17 @@ enum FaultCatalogue {
             ["name": "404 bare", "status": 404], ["name": "400 bare", "status": 400],
             ["name": "200 truncated", "status": 200, "body": #"{"name":"projects/"#],
         ]
+        return faults
+    }
+
+    private static var webPush: [[String: JSONValue]] {
+        var faults: [[String: JSONValue]] = WebPushReason.allCases.map { ["reason": .string($0.rawValue)] }
+        faults += [301, 307, 400, 401, 403, 404, 406, 408, 410, 413, 425, 500].map { status in
+            ["name": .string("\(status) bare"), "status": .int(status)]
+        }
+        faults.append([
+            "name": "401 Mozilla", "status": 401, "body": #"{"code":401,"errno":109,"error":"Unauthorized"}"#,
+        ])
         return faults
     }
 

@@ -18,7 +18,7 @@ struct OutcomeReader {
     init(_ value: JSONValue, at path: String) throws(ControlRequestError) {
         members = try MemberReader(value, at: path, known: Self.known)
         guard let provider = try members.choice("provider", of: ProviderKind.self) else {
-            throw members.problem("provider", "is missing; it is apns, fcm or oauth")
+            throw members.problem("provider", "is missing; it is apns, fcm, webpush or oauth")
         }
         self.provider = provider
     }
@@ -110,14 +110,11 @@ extension OutcomeReader {
         let status = try members.integer("status", in: 200...599)
         let reason = try members.text("reason")
         let code = try members.text("error_code")
-        try reject(
-            provider == .fcm ? ["reason", "timestamp", "omit_id"] : ["error_code", "apns_error", "field", "details"])
-        if provider != .oauth { try reject(["expires_in"]) }
-        if provider == .oauth { try reject(["timestamp", "omit_id"]) }
-        let known = reason.flatMap(APNsReason.init)?.status ?? code.flatMap(FCMErrorCode.init)?.status
+        try reject(meaningless)
         var answer = ScriptedResponse(
-            status ?? (provider == .oauth ? nil : known) ?? 200, reason: reason, errorCode: code)
-        if status == nil, reason != nil || code != nil, answer.status == 200 {
+            status ?? impliedStatus(reason, code) ?? (provider == .webpush ? 201 : 200), reason: reason, errorCode: code
+        )
+        if status == nil, reason != nil || code != nil, answer.isAcceptance {
             throw members.problem("status", "is missing, and the given reason or error_code implies none")
         }
         answer.body = try members.text("body").map { Array($0.utf8) }
@@ -135,6 +132,26 @@ extension OutcomeReader {
         answer.omitsID = try members.flag("omit_id")
         answer.expiresIn = try expiresIn()
         return answer
+    }
+
+    /// The keys of other providers.
+    private var meaningless: [String] {
+        let fcm = ["error_code", "apns_error", "field", "details"]
+        return switch provider {
+        case .apns: fcm + ["expires_in"]
+        case .fcm: ["reason", "timestamp", "omit_id", "expires_in"]
+        case .webpush: fcm + ["timestamp", "omit_id", "expires_in"]
+        case .oauth: fcm + ["timestamp", "omit_id"]
+        }
+    }
+
+    private func impliedStatus(_ reason: String?, _ code: String?) -> Int? {
+        switch provider {
+        case .apns: reason.flatMap(APNsReason.init)?.status
+        case .fcm: code.flatMap(FCMErrorCode.init)?.status
+        case .webpush: reason.flatMap(WebPushReason.init)?.status
+        case .oauth: nil
+        }
     }
 
     private func reject(_ names: [String]) throws(ControlRequestError) {

@@ -89,8 +89,8 @@ struct ScriptedOutcome: Hashable, Sendable {
         }
     }
 
-    /// Whether the request was processed: answered 200, or accepted despite the fault.
-    var isProcessed: Bool { answer?.status == 200 || (answer == nil && isProcessedDespiteFault) }
+    /// Whether the request was processed: accepted in the response, or accepted despite the fault.
+    var isProcessed: Bool { answer?.isAcceptance ?? false || (answer == nil && isProcessedDespiteFault) }
 
     /// The actions on the wire. `render` encodes the response for the provider.
     func actions(_ render: (ScriptedResponse) -> Reply) -> [WireAction] {

@@ -8,9 +8,9 @@ import Synchronization
 final class ScriptedOutcomeStore: Sendable {
     /// The requests that a script applies to.
     enum Scope: Hashable, Sendable {
-        /// A device token, registration token or FID.
+        /// A device token, registration token, FID or subscription.
         case token(String)
-        /// A bundle topic or an FCM project.
+        /// A bundle topic, an FCM project, or the app of a subscription.
         case app(String)
         case everything
     }

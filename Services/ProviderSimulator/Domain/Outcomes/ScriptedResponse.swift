@@ -18,7 +18,7 @@ struct ScriptedResponse: Hashable, Sendable {
     }
 
     var status: Int
-    /// The APNs reason, documented or not. The token endpoint uses it as `error`.
+    /// The reason of APNs or of a push service, documented or not. The token endpoint uses it as `error`.
     var reason: String?
     /// The `timestamp` of an APNs 410.
     var timestamp: TimestampField = .ago(.zero)
@@ -48,9 +48,12 @@ struct ScriptedResponse: Hashable, Sendable {
         return copy
     }
 
+    /// Whether the provider accepts the request: 200, and a push service of browsers 201.
+    var isAcceptance: Bool { status == 200 || status == 201 }
+
     /// The status and reason; `nil` for an acceptance.
     var label: String? {
-        status == 200 ? nil : [String(status), reason ?? errorCode].compactMap(\.self).joined(separator: " ")
+        isAcceptance ? nil : [String(status), reason ?? errorCode].compactMap(\.self).joined(separator: " ")
     }
 
     /// The `retry-after` header, if there is one.

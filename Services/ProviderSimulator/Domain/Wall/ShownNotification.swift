@@ -2,13 +2,13 @@ import PushProtocol
 
 /// A delivered push as the phone displays it, parsed by the platform's rules.
 struct ShownNotification: Hashable, Sendable {
-    /// The platform that displays it. FCM reaches both.
+    /// The platform that displays it. FCM reaches iOS and Android.
     enum Platform: String, Hashable, Sendable {
-        case ios, android
+        case ios, android, browser
     }
 
     let platform: Platform
-    /// The APNs push type, or `notification` or `data` for FCM.
+    /// The APNs push type; `notification` or `data` for FCM; `declarative` or `plain` for a browser.
     var kind: String
     var title: String?
     var subtitle: String?
@@ -20,6 +20,10 @@ struct ShownNotification: Hashable, Sendable {
     var isSilent = false
     /// A later notification with the same id replaces this one.
     var collapseID: String?
+    /// The titles of a browser notification's buttons.
+    var actions: [String] = []
+    /// The page that opens from a browser notification.
+    var link: String?
     /// The group it stacks with: the iOS thread or Android channel.
     var group: String?
     /// The iOS interruption level, or Android's `HIGH` or `NORMAL`.
@@ -51,8 +55,15 @@ struct ShownNotification: Hashable, Sendable {
 
     /// `nil` when the body is not a push.
     init?(_ entry: LoggedRequest) {
-        guard let payload = try? ProviderJSON.value(of: entry.request.body) else { return nil }
         receivedAt = entry.request.receivedAt
+        let value = try? ProviderJSON.value(of: entry.content)
+        if entry.provider == .webpush {
+            platform = .browser
+            kind = "plain"
+            readWebPush(value, entry.content)
+            return
+        }
+        guard let payload = value else { return nil }
         switch entry.provider {
         case .apns:
             platform = .ios
@@ -65,7 +76,7 @@ struct ShownNotification: Hashable, Sendable {
             platform = message["apns"] != nil && message["android"] == nil ? .ios : .android
             kind = "notification"
             readFCM(message)
-        case .oauth: return nil
+        case .webpush, .oauth: return nil
         }
     }
 
@@ -121,6 +132,26 @@ struct ShownNotification: Hashable, Sendable {
         data = message["data"] ?? data
     }
 
+    /// A declarative message is shown without the page's code (W3C Push API, "Declarative push message"). A plain one is
+    /// passed to the page's service worker, which is assumed to show the usual members, or else the text.
+    private mutating func readWebPush(_ message: JSONValue?, _ text: [UInt8]) {
+        let notification = message?["notification"] ?? message
+        title = notification?["title"]?.string
+        body = notification?["body"]?.string
+        link = notification?["navigate"]?.string
+        if message?["web_push"] == 8030, title?.isEmpty == false, link?.isEmpty == false { kind = "declarative" }
+        if title == nil, body == nil, !text.isEmpty { body = String(decoding: text, as: UTF8.self) }
+        collapseID = notification?["tag"]?.string
+        // Both documented forms: a number beside the notification, or a string in it.
+        badge = message?["app_badge"]?.int ?? notification?["app_badge"]?.string.flatMap { Int64($0) }
+        image = notification?["image"]?.string
+        if notification?["silent"] == true { level = "passive" }
+        if notification?["requireInteraction"] == true { level = "critical" }
+        actions = (notification?["actions"]?.array ?? []).compactMap { $0["title"]?.string }
+        data = notification?["data"] ?? data
+        isSilent = title == nil && body == nil
+    }
+
     func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
 
     func writeMembers(to writer: inout JSONWriter) {
@@ -137,6 +168,11 @@ struct ShownNotification: Hashable, Sendable {
         writer.member("group", group)
         writer.member("level", level)
         writer.member("color", color)
+        writer.member("link", link)
+        if !actions.isEmpty {
+            writer.name("actions")
+            writer.array(actions) { $0.string($1) }
+        }
         if let activity {
             writer.member("event", activity.event)
             writer.name("state")

@@ -94,7 +94,7 @@ struct WallPhone: Sendable {
         writer.member("cleared", screen.cleared)
     }
 
-    /// The FCM project, or the bundle id without the suffix of the push type.
+    /// The FCM project, the app of a subscription, or the bundle id without the suffix of the push type.
     private static func app(of entry: LoggedRequest) -> String? {
         entry.provider == .apns ? entry.response.app.map { APNsTopic($0, among: []).bundle } : entry.response.app
     }
@@ -102,7 +102,7 @@ struct WallPhone: Sendable {
     func write(to writer: inout JSONWriter) {
         let (cards, cleared, badge) = screen
         let platform: ShownNotification.Platform =
-            cards.first?.shown.platform ?? (id.provider == .apns ? .ios : .android)
+            cards.first?.shown.platform ?? id.provider.platform
         writer.object { writer in
             writer.member("provider", id.provider.rawValue)
             writer.member("token", id.token)
@@ -118,6 +118,17 @@ struct WallPhone: Sendable {
             writer.member("change", change)
             writer.name("notifications")
             writer.array(cards) { $1.write(to: &$0) }
+        }
+    }
+}
+
+extension ProviderKind {
+    /// The platform of a phone that shows nothing.
+    fileprivate var platform: ShownNotification.Platform {
+        switch self {
+        case .apns: .ios
+        case .fcm, .oauth: .android
+        case .webpush: .browser
         }
     }
 }
