@@ -40,8 +40,8 @@ package struct VariantReport: Hashable, Sendable {
         package var dismissed = 0
         /// Users that have switched the type or all notifications off since then.
         package var switchedOff = 0
-        /// Users with a device whose token was dead within ``uninstallTime`` after a notification. The provider's answer
-        /// to a later push tells it.
+        /// Users with a device whose token was dead within ``uninstallTime`` after a notification, by the provider's answer
+        /// to a later push.
         package var uninstalled = 0
 
         package static let uninstallTime = Duration.seconds(7 * 86_400)

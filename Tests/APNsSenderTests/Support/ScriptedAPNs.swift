@@ -58,7 +58,8 @@ final class ScriptedAPNs: Sendable {
 
     /// A sender that connects to this server, for the apps of `catalog`.
     func sender(
-        _ catalog: AppCatalog, connections: Int = 4, time: VirtualTime = .init(movesTimeOfDay: true), revocations: Revocations? = nil,
+        _ catalog: AppCatalog, connections: Int = 4, time: VirtualTime = .init(movesTimeOfDay: true),
+        revocations: Revocations? = nil,
         logger: Logger = .silent
     ) async throws -> SenderUnderTest {
         try await SenderUnderTest(

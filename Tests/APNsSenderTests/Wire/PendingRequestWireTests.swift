@@ -25,7 +25,8 @@ import TestSupport
     /// Sends `first`, which occupies the only stream, then `second`. Calls `change` while `second` waits. Returns the
     /// result of `second` and the requested paths.
     private func outcome(
-        of second: Push, after first: Push = .sample(targets: [.sample(token: "aaaa")]), time: VirtualTime = .init(movesTimeOfDay: true),
+        of second: Push, after first: Push = .sample(targets: [.sample(token: "aaaa")]),
+        time: VirtualTime = .init(movesTimeOfDay: true),
         _ change: () throws -> Void
     ) async throws -> (SenderUnderTest.Result, paths: [String]) {
         let gate = Gate()
