@@ -1,4 +1,5 @@
 import DecisionLog
+import Postgres
 import PushProtocol
 import Testing
 import TestSupport
