@@ -96,7 +96,9 @@ import TestSupport
 
         func verdicts(_ events: [String]) async throws -> [[PushProtocol.Notification]] {
             let handler = EventHandler(
-                currentRules: currentRules, store: DecisionStore(pool: pool, spread: .zero), now: { clock.now })
+                currentRules: currentRules,
+                store: DecisionStore(pool: pool, spread: .zero, recordedApps: { [SurfaceChannelStoreTests.app] }),
+                now: { clock.now })
             let deliveries = try events.map { event in
                 let type = try #require(event.split(separator: #""type":""#).last?.split(separator: "\"").first)
                 let inbound = delivered(event, routingKey: "food.\(type)").at(clock.now)
@@ -346,6 +348,21 @@ import TestSupport
             fixture.clock.advance(ChannelStore.grace)
             try await fixture.keeper.requestDue()
             #expect(try fixture.requests.contains { $0.operation != .create })
+        }
+    }
+
+    @Test func `recorded decisions about channels are reproduced`() async throws {
+        try await Self.with { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            for type in ["order.accepted", "courier.moved", "order.ready", "order.delivered"] {
+                _ = try await fixture.happen(type)
+                fixture.clock.advance(.seconds(1))
+            }
+            let rules = fixture.currentRules.ruleSets
+            let check = try await RecordingStoreTests.comparison(rules, rules, fixture.pool).check
+            #expect(check.differing.isEmpty && check.obstacles.isEmpty)
+            let decided = try await RulesDatabase.count("rules.decision WHERE step = 0", fixture.pool)
+            #expect(check.reproduced == decided)
         }
     }
 
