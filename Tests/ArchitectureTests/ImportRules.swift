@@ -44,6 +44,7 @@ enum ImportRules {
         ],
         "APNsSender": [
             "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "PushProtocol", "HTTP2",
+            "HTTPSFetch", "Messaging",
         ],
         "FCMSender": [
             "SenderService", "ServiceConnections", "ServiceKit", "PushSending", "Providers", "AMQP", "PushProtocol",

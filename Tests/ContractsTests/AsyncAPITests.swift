@@ -97,14 +97,15 @@ import TestSupport
                 "send notifications", "send revocations", "send delivery-reports", "send receipt-reports",
                 "send census", "send exchange-dead",
                 "send exchange-retry-5s", "receive rules-events", "receive rules-events-app", "receive rules-outcomes",
-                "receive rules-erasures", "receive rules-census",
+                "receive rules-erasures", "receive rules-census", "send channel-requests", "receive rules-channels",
             ]
         ),
         (
             "apns-sender",
             [
                 "send outcomes", "send outcomes-elsewhere", "send census", "send exchange-marks",
-                "receive apns-sender-pushes-bulk-app", "receive senders-revocations",
+                "receive apns-sender-pushes-bulk-app", "receive senders-revocations", "send channel-answers",
+                "receive apns-sender-channels",
             ]
         ),
         ("feedback", ["send device-commands", "receive feedback-outcomes", "receive feedback-erasures"]),

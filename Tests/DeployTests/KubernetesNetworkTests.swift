@@ -53,7 +53,7 @@ import Testing
                 #expect(!ports(rule).isEmpty, "\(name)")
             }
         }
-        #expect(found == 10)
+        #expect(found == 12)
     }
 
     @Test func `broker and database are reachable on their ports from inside only`() throws {

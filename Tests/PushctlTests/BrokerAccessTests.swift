@@ -37,7 +37,7 @@ import TestSupport
             "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
             "command.register.demo", "event.erased", "event.signed-out", "event.user-erased",
             "campaign.cursor", "senders.revocations", "rules", "token-registry", "apns-sender", "fcm-sender",
-            "webpush-sender", "feedback",
+            "webpush-sender", "feedback", "request.demo", "answer.other",
             "x",
         ])
 
@@ -51,7 +51,7 @@ import TestSupport
             "rules": stage(
                 queues: [
                     "rules.events", "rules.events.app.demo", "rules.events.app.other", "rules.outcomes",
-                    "rules.erasures", "rules.census",
+                    "rules.erasures", "rules.census", "rules.channels",
                 ],
                 [
                     "notifications": [
@@ -60,6 +60,7 @@ import TestSupport
                     // It copies events for any app.
                     "events": keys.filter { $0.contains(".") },
                     "census": ["rules"],
+                    "channels": ["request.demo"],
                 ]),
             "token-registry": stage(
                 queues: Set(
@@ -98,13 +99,15 @@ import TestSupport
             "upstream-other": Rights(write: ["events": ["other.happened"]], read: ["upstream.reports.other"]),
         ]
         for (sender, outcomes) in senders {
-            let queues = apps.flatMap { app in
-                ["interactive", "bulk"].map { "\(sender)-sender.pushes.\($0).\(app)" }
-            }
+            let managesChannels = sender == "apns"
+            let queues =
+                apps.flatMap { app in ["interactive", "bulk"].map { "\(sender)-sender.pushes.\($0).\(app)" } }
+                + (managesChannels ? ["apns-sender.channels"] : [])
             // The exchange of marks is a direct one with one binding; other keys match nothing.
             var rights = stage(
                 queues: Set(queues), ["outcomes": outcomes, "marks": keys, "census": ["\(sender)-sender"]])
             rights.read.insert("senders.revocations")
+            if managesChannels { rights.write["channels"] = ["answer.other"] }
             table["\(sender)-sender"] = rights
         }
         return table

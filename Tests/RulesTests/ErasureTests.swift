@@ -176,6 +176,7 @@ import TestSupport
                 "event",  // the upstream id of an event
                 "saying", "outcome", "receipt",  // deleted with their notifications
                 "done", "circle", "event_item",  // about items and groups
+                "channel",  // about items
                 "erasure",  // stores no user id
                 "api_key",  // about operators
                 "tally", "tally_hour",  // about rules

@@ -119,7 +119,7 @@ import TestSupport
                 "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "done_by", "told", "digest",
                 "digest_item", "report", "erasure", "tally", "tally_hour", "crowd", "preference_change", "revocation",
                 "census_count", "census_gap", "census_interval", "census_lease", "shown_copy", "clear_command",
-                "inbox_removal", "event_item", "replacement",
+                "inbox_removal", "event_item", "replacement", "channel",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }

@@ -319,15 +319,15 @@ def test_many_followers_of_a_channel_get_every_state_in_order(stack, rules, tmp_
     assert run.disordered() == []
     assert run.over_budget(every=2) == []
     assert run.orphans() == []
-    print(f"{run.updates()} updates, {run.saved()} saved by coalescing, {run.saved_by_channels()} pushes by the channel")
+    print(f"{run.updates()} updates, {run.saved()} saved by coalescing, {run.saved_by_channels()} by the channel")
     assert run.saved() > 0 and run.saved_by_channels() > 0
     (channel,) = run.channels
     assert channel in channels(stack)
     code, output = stack.pushctl("explain", run.events[-1], "--app", APP)
     assert code == 0 and f"(channel {channel} of production)" in output, output
     # The simulator's phones show what the channel sent.
-    user = run.users[0]
-    status, shown = stack.http("GET", f"{stack.env['SIMULATOR_URL']}/shown?provider=apns&token={run.phones[user].start}")
+    token = run.phones[run.users[0]].start
+    status, shown = stack.http("GET", f"{stack.env['SIMULATOR_URL']}/shown?provider=apns&token={token}")
     assert status == 200 and shown["shown"][0]["event"] == "end", shown
     run.delete_channels()
     eventually(lambda: channel not in channels(stack), what="the deletion at APNs")

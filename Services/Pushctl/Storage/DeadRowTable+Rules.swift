@@ -21,6 +21,8 @@ extension DeadRowTable {
         DeadRowTable(schema: "rules", table: "clear_command", key: ["app", "user_id"]),
         // Deletes the request. Notifications that it would have revoked are sent.
         DeadRowTable(schema: "rules", table: "revocation", key: ["id"]),
+        // Leaves the channel at APNs.
+        DeadRowTable(schema: "rules", table: "channel", key: ["id"]),
         DeadRowTable(schema: "rules", table: "report", key: ["notification"]),
         DeadRowTable(schema: "rules", table: "inbox", key: ["notification"]),
         // Resets a user's preferences to the defaults.

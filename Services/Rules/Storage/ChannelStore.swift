@@ -154,7 +154,7 @@ extension ChannelStore {
                 SELECT id, row_number() OVER (PARTITION BY app, environment ORDER BY id) AS place
                 FROM rules.channel WHERE \(isUnused) AND channel.channel IS NOT NULL
             ) AS unused WHERE place > \(surplus)
-            FOR UPDATE SKIP LOCKED)
+        ) AND \(isUnused)
         """
     }
 

@@ -1,7 +1,8 @@
 """Many followers of one live surface that changes often: a run on a stack, and what the simulator's phones got.
 
 The rule file of the app has an entry `live.delivery` with the events `order.accepted`, `courier.moved` (paced) and
-`order.delivered`, for the users of the event's member `users` (`rules`). With `channel`, phones follow a broadcast channel.
+`order.delivered`, for the users of the event's member `users` (`rules`). With `channel`, phones follow a broadcast
+channel.
 """
 
 import dataclasses
