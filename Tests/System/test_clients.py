@@ -300,7 +300,10 @@ def test_the_web_client_registers_its_browser_and_the_service_worker_shows_the_e
     message["notification"]["actions"] = [{"action": "reply", "title": "Reply", "navigate": f"{proxy.url}/reply"}]
 
     page.call("Browser.grantPermissions", origin=proxy.url, permissions=["notifications"])
-    page.ask("navigator.serviceWorker.register('/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => 1)")
+    page.ask("navigator.serviceWorker.register('/service-worker.js').then(() => 1)")
+    # Chromium drops a push that arrives before.
+    eventually(lambda: page.ask("navigator.serviceWorker.ready.then((ready) => ready.active.state)") == "activated",
+               what="the active service worker")
     page.call("ServiceWorker.enable")
     registration = eventually(lambda: page.ask("1") and next((
         found["registrationId"] for seen in page.events if seen["method"] == "ServiceWorker.workerRegistrationUpdated"
