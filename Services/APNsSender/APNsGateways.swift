@@ -62,6 +62,7 @@ struct APNsGateways: SenderGateways {
         switch apns.credential {
         case .key(let key): try await add(app.id, apns, key)
         case .certificates(let certificates):
+            channels.refuse(app.id)
             let executor = loops.next()
             executors[app.id] = executor
             for (environment, files) in certificates.sorted(by: { $0.key < $1.key }) {

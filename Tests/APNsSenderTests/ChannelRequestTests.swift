@@ -14,7 +14,7 @@ import TestSupport
     private static let channel = ChannelID(rawValue: "dHN0")!
     private static let app = AppID(rawValue: "demo")!
 
-    private static func request(_ operation: ChannelRequest.Operation, app: AppID = app) -> ChannelRequest {
+    private static func request(_ operation: ChannelRequest.Operation) -> ChannelRequest {
         ChannelRequest(
             trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: app, environment: .development, id: UUID(),
             operation: operation)
@@ -41,12 +41,12 @@ import TestSupport
 
     /// Handles a request with APNs that gives this response.
     private func handle(
-        _ operation: ChannelRequest.Operation, _ step: HTTP2ServerStep, app: AppID = app
+        _ operation: ChannelRequest.Operation, _ step: HTTP2ServerStep
     ) async throws -> (Verdict, [HTTP2ServerRequest]) {
         let apns = try await ScriptedAPNs.start { _, _ in [step] }
         let catalogs = try AppCatalogs()
         let sender = try await apns.sender(try catalogs.key())
-        let verdict = try await Self.handle(Self.request(operation, app: app), by: sender)
+        let verdict = try await Self.handle(Self.request(operation), by: sender)
         withExtendedLifetime(catalogs) {}
         await sender.stop()
         await apns.server.shutdown()
@@ -98,10 +98,12 @@ import TestSupport
         }
     }
 
-    @Test func `an app without a signing key is refused`() async throws {
-        let (verdict, requests) = try await handle(
-            .create, .respond(status: 201), app: AppID(rawValue: "other")!)
-        #expect(try Self.answer(verdict).result == .refused(reason: "no-signing-key") && requests.isEmpty)
+    @Test func `an app without a signing key is refused, and an unknown app is asked again`() async throws {
+        let channels = ChannelManagement([.development: "https://localhost:1"], caFile: nil)
+        let request = Self.request(.create)
+        await #expect(throws: ChannelManagement.Unavailable.self) { try await channels.perform(request) }
+        channels.refuse(Self.app)
+        #expect(try await channels.perform(request) == .refused(reason: "no-signing-key"))
     }
 
     @Test func `a request under another app's routing key is dead-lettered`() throws {

@@ -19,7 +19,8 @@ final class ChannelManagement: Sendable {
 
     private let urls: [ProviderEnvironment: String]
     private let fetch: HTTPSFetch
-    private let apps = Mutex<[AppID: Access]>([:])
+    /// `nil` for an app with certificates.
+    private let apps = Mutex<[AppID: Access?]>([:])
 
     init(_ urls: [ProviderEnvironment: String], caFile: String?) {
         self.urls = urls
@@ -28,13 +29,18 @@ final class ChannelManagement: Sendable {
 
     /// Serves an app with the credentials of its pushes, because APNs limits the tokens of a key.
     func add(_ app: AppID, bundle: String, credentials: CredentialCache) {
-        apps.withLock { $0[app] = Access(bundle: bundle, credentials: credentials) }
+        apps.withLock { $0[app] = .some(Access(bundle: bundle, credentials: credentials)) }
     }
 
+    /// Refuses the requests of an app, because channels need a signing key.
+    func refuse(_ app: AppID) { apps.withLock { $0[app] = .some(nil) } }
+
     func perform(_ request: ChannelRequest) async throws(Unavailable) -> ChannelAnswer.Result {
-        guard let access = apps.withLock({ $0[request.app] }), let url = urls[request.environment] else {
-            return .refused(reason: "no-signing-key")
+        // The app may be in a newer apps file.
+        guard let known = apps.withLock({ $0[request.app] }), let url = urls[request.environment] else {
+            throw Unavailable(reason: "unknown-app")
         }
+        guard let access = known else { return .refused(reason: "no-signing-key") }
         let operation: ChannelOperation =
             switch request.operation {
             // The newest state waits for phones that are offline.

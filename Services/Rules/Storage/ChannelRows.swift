@@ -62,7 +62,9 @@ extension PostgresTransaction {
                 guard !labels.isEmpty else { continue }
                 drafts.append(draft.addressed(to: labels))
                 guard decided == nil else { continue }
-                if role == .updates { open[item] = channels.map { $0.noting(occurredAt) } }
+                if role == .updates {
+                    open[item] = open[item]?.map { channels.contains($0) ? $0.noting(occurredAt) : $0 }
+                }
                 try await execute(ChannelRows.note(item, role, occurredAt, now: now))
             }
             events[index].drafts = drafts

@@ -5,26 +5,26 @@ extension MessageContract {
         "channel-request", ChannelRequest.messageVersion, type: ChannelRequest.messageType, title: "Channel request",
         about: "A request to create or delete an APNs broadcast channel.",
         Schema.channelMembers + [
-            Schema.required("operation", ["enum": ["create", "delete"], "description": "What to do."]),
+            Schema.required("operation", Schema.words(["create", "delete"], "What to do.")),
             Schema.optional("channel", Schema.channelID),
         ],
         anyOf: [
-            ["properties": ["operation": ["const": "create"]]],
-            ["properties": ["operation": ["const": "delete"]], "required": ["channel"]],
+            ["properties": ["operation": Schema.constant("create", "This case.")]],
+            ["properties": ["operation": Schema.constant("delete", "This case.")], "required": ["channel"]],
         ])
 
     static let channelAnswer = MessageContract(
         "channel-answer", ChannelAnswer.messageVersion, type: ChannelAnswer.messageType, title: "Channel answer",
         about: "The answer to a request to create or delete an APNs broadcast channel.",
         Schema.channelMembers + [
-            Schema.required("result", ["enum": ["created", "deleted", "refused"], "description": "What happened."]),
+            Schema.required("result", Schema.words(["created", "deleted", "refused"], "What happened.")),
             Schema.optional("channel", Schema.channelID),
             Schema.optional("reason", Schema.text("Why APNs or the sender refuses the request.")),
         ],
         anyOf: [
-            ["properties": ["result": ["const": "created"]], "required": ["channel"]],
-            ["properties": ["result": ["const": "deleted"]]],
-            ["properties": ["result": ["const": "refused"]], "required": ["reason"]],
+            ["properties": ["result": Schema.constant("created", "This case.")], "required": ["channel"]],
+            ["properties": ["result": Schema.constant("deleted", "This case.")]],
+            ["properties": ["result": Schema.constant("refused", "This case.")], "required": ["reason"]],
         ])
 }
 

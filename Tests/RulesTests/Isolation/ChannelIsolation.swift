@@ -1,3 +1,4 @@
+import AMQP
 import Messaging
 import Postgres
 import PushProtocol

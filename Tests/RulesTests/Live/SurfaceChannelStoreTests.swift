@@ -7,6 +7,7 @@ import PushProtocol
 import Testing
 import TestSupport
 
+@testable import RuleDryRun
 @testable import RuleEngine
 @testable import RuleLanguage
 @testable import Rules
@@ -169,6 +170,19 @@ import TestSupport
             #expect(deletions.count == 2 && deletions.contains { $0.operation == .delete(channel) })
             for request in deletions { try await fixture.answer(request, .deleted) }
             #expect(try await fixture.count("item IS NOT NULL") == 0)
+        }
+    }
+
+    @Test func `each environment has its channel, and each state goes to both`() async throws {
+        let environments = "channel: { above: 1, environments: [production, development] }"
+        try await Self.with(environments) { (fixture: Fixture) async throws in
+            try await fixture.fill()
+            let start = try await fixture.happen("order.accepted")
+            let channels = try #require(start[0].content.apns?.channels)
+            #expect(Set(channels.keys) == ["production", "development"] && Set(channels.values).count == 2)
+            let sent = broadcasts(try await fixture.happen("order.ready"))
+            #expect(Set(sent.map { $0.broadcast?.environment }) == [.production, .development])
+            #expect(Set(sent.map(\.trace.id)).count == 2 && Set(sent.map { $0.broadcast?.notification }).count == 2)
         }
     }
 
