@@ -83,19 +83,14 @@ def test_probes_and_metrics_match_their_description(stack):
     assert counts(done)[0] == 3
 
 
-TOPIC_NAME = """    TopicName:
-      type: string
-      pattern: "^[!-~]{1,%d}$"
-"""
-
-
 @pytest.mark.parametrize("true, untrue, operation, place", [
-    (TOPIC_NAME % 128, TOPIC_NAME % 200, "subscribe", "PUT /v1/topics/{topic}"),
+    ("required: [token, platform, environment]", "required: [token, platform]", "register",
+     "POST /api/notifications/push/register"),
     ("required: [topics]", "required: [topics, count]", "listTopics", "GET /v1/topics"),
 ], ids=["request", "response"])
 def test_a_wrong_description_is_detected(stack, tmp_path, true, untrue, operation, place):
     _, text = stack.http("GET", f"{stack.env['REGISTRY_URL']}/openapi.yaml")
-    assert text.count(true) == 1
+    assert true in text
     (tmp_path / "openapi.yaml").write_text(text.replace(true, untrue))
     done = schemathesis(
         stack, str(tmp_path / "openapi.yaml"), "--url", stack.env["REGISTRY_URL"], "--include-operation-id",
