@@ -117,7 +117,8 @@ import Testing
 
     @Test(arguments: [
         ("[1]", "[0] is not an object"), ("3", "the body is not an object"),
-        (#"{"token":"aa"}"#, "provider is missing"), (#"{"provider":"wns"}"#, "provider is none of apns, fcm, webpush, oauth"),
+        (#"{"token":"aa"}"#, "provider is missing"),
+        (#"{"provider":"wns"}"#, "provider is none of apns, fcm, webpush, oauth"),
         (#"{"provider":"apns","stauts":410}"#, "stauts is unknown"),
         (#"[{"provider":"apns"},{"provider":"apns","x":1}]"#, "[1].x is unknown"),
         (#"{"provider":"apns","status":"410"}"#, "status is not a whole number"),
