@@ -82,6 +82,8 @@ extension PostgresTransaction {
                 news.waiting[slot] = saidAt
             } else {
                 replaced.append(try row.decode(UUID.self, at: 5))
+                let dueAt = Timestamp(try row.decode(Date.self, at: 6))
+                if dueAt <= now { news.overdue[slot] = dueAt }
             }
         }
         if !replaced.isEmpty { try await execute(ItemRows.replace(replaced, now: now)) }
@@ -181,7 +183,7 @@ private enum ItemRows {
 
     static func waiting(_ keys: [ItemKey]) -> SQL {
         """
-        SELECT held.app, held.item, saying.rule, held.user_id, held.said_at, held.notification
+        SELECT held.app, held.item, saying.rule, held.user_id, held.said_at, held.notification, held.due_at
         FROM rules.held JOIN \(table(keys)) USING (app, item) JOIN rules.saying ON saying.id = held.saying
         WHERE held.leaving IS NULL ORDER BY held.notification FOR UPDATE OF held
         """

@@ -198,6 +198,11 @@ struct RecordedScenario {
             if chance(1, of: 6) {
                 state.waiting[.init(item: key, rule: "rule-\(pick([0, 1, 2]))", user: user(pick(["a", "c"])))] = at()
             }
+            if chance(1, of: 4) {
+                for rule in event.drafts where rule.terms.plan?.every != nil {
+                    state.overdue[.init(item: key, rule: rule.rendered.rule, user: user(pick(["a", "c"])))] = at()
+                }
+            }
         }
         if chance(1, of: 20) { state.revoked.events[event.record.key] = [pick([nil, user("b")])] }
         return state

@@ -25,6 +25,8 @@ package struct ItemState: Sendable {
     package var doneByUser: [UserItem: Timestamp] = [:]
     /// The event time of each waiting notification.
     package var waiting: [Slot: Timestamp] = [:]
+    /// The due time of each notification that was due, was not sent yet, and is replaced by the event.
+    package var overdue: [Slot: Timestamp] = [:]
     package var revoked = RevocationState()
 
     package init(
@@ -179,7 +181,12 @@ extension NotificationDraft {
         }
         guard let plan = terms.plan, !holdsOut(key.user, engine.defaults) else { return nil }
         if let every = plan.every {
-            return RuleDecision(answer: .hold(until: engine.now.next(every)), reason: .scheduled)
+            // A replaced state that was due gives up its place: on a busy service, each state would else wait for the
+            // next step, be replaced before it, and none would be sent.
+            let place = item.flatMap { item in
+                itemState.overdue[ItemState.Slot(item: item, rule: rendered.rule, user: key.user)]
+            }
+            return RuleDecision(answer: .hold(until: place ?? engine.now.next(every)), reason: .scheduled)
         }
         let person = people[key] ?? Person()
         guard let due = due(for: person, engine.defaults) else { return nil }

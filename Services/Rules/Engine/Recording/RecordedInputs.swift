@@ -92,6 +92,8 @@ package struct RecordedItems: Codable, Hashable, Sendable {
     package var revoked: [Mark]?
     /// The later notifications that wait.
     package var waiting: [Mark]?
+    /// The due times of replaced notifications that were due.
+    package var overdue: [Mark]?
     /// The users for whom the event is revoked; null stands for all users.
     package var revokedEvent: [UserID?]?
 
@@ -120,14 +122,20 @@ package struct RecordedItems: Codable, Hashable, Sendable {
                 moments.map { Mark(item: key.item, user: $0.key, at: $0.value) }
             })
         let users = Set(event.drafts.flatMap { $0.recipients.map(\.user) })
-        waiting = marks(
-            state.waiting.filter { $0.key.item.app == app && users.contains($0.key.user) }.map { slot, at in
+        func slots(_ moments: [ItemState.Slot: Timestamp]) -> [Mark] {
+            moments.filter { keys.contains($0.key.item) && users.contains($0.key.user) }.map { slot, at in
                 Mark(item: slot.item.item, rule: slot.rule, user: slot.user, at: at)
-            })
+            }
+        }
+        waiting = marks(slots(state.waiting))
+        let due = slots(state.overdue).sorted { $0.order < $1.order }
+        overdue = due.isEmpty ? nil : due
         revokedEvent = state.revoked.events[event.record.key].map { users in
             users.sorted { ($0?.rawValue ?? "") < ($1?.rawValue ?? "") }
         }
-        if done == nil, doneByUser == nil, revoked == nil, waiting == nil, revokedEvent == nil { return nil }
+        if done == nil, doneByUser == nil, revoked == nil, waiting == nil, overdue == nil, revokedEvent == nil {
+            return nil
+        }
     }
 
     /// The state for decisions about an event with this key.
@@ -139,10 +147,16 @@ package struct RecordedItems: Codable, Hashable, Sendable {
             if let user = mark.user { state.doneByUser[ItemState.UserItem(item: key(mark), user: user)] = mark.at }
         }
         for mark in revoked ?? [] { state.revoked.revoke(key(mark), mark.user, until: mark.at) }
-        for mark in waiting ?? [] {
-            guard let rule = mark.rule, let user = mark.user else { continue }
-            state.waiting[ItemState.Slot(item: key(mark), rule: rule, user: user)] = mark.at
+        func slots(_ marks: [Mark]?) -> [ItemState.Slot: Timestamp] {
+            var moments: [ItemState.Slot: Timestamp] = [:]
+            for mark in marks ?? [] {
+                guard let rule = mark.rule, let user = mark.user else { continue }
+                moments[ItemState.Slot(item: key(mark), rule: rule, user: user)] = mark.at
+            }
+            return moments
         }
+        state.waiting = slots(waiting)
+        state.overdue = slots(overdue)
         state.revoked.events[event] = revokedEvent.map { Set($0) }
         return state
     }
