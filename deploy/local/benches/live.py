@@ -48,6 +48,8 @@ def main() -> None:
             figures.add(f"{size}: phones over the budget", len(run.over_budget(options.every)), "", at_most=0)
             figures.add(f"{size}: orphans", len(run.orphans()), "", at_most=0)
             figures.add(f"{size}: updates sent", run.updates(), "")
+            steps = options.seconds // options.every
+            figures.add(f"{size}: updates of the phone with the fewest, of {steps}", run.fewest_updates(), "", at_least=steps // 2)
             figures.add(f"{size}: updates saved by coalescing", run.saved(), "", at_least=0)
             if options.channel:
                 run.delete_channels()

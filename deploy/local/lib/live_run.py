@@ -175,6 +175,12 @@ class LiveRun:
     def updates(self) -> int:
         return sum(push["event"] == "update" for phone in self.phones.values() for push in phone.got)
 
+    def fewest_updates(self) -> int:
+        """The updates of the phone with the fewest, among those that reported their token in time."""
+        late = set(self.late)
+        return min(sum(push["event"] == "update" for push in phone.got)
+                   for user, phone in self.phones.items() if user not in late)
+
     def saved(self) -> int:
         """The updates that no phone got, because a later one replaced them."""
         return len(self.users) * self.seconds - self.updates()
