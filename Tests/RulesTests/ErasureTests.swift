@@ -179,7 +179,7 @@ import TestSupport
                 "channel",  // about items
                 "erasure",  // stores no user id
                 "api_key",  // about operators
-                "tally", "tally_hour",  // about rules
+                "tally", "tally_hour", "stopped_variant",  // about rules
                 "crowd",  // an event; emptied at the end of the fan-out
                 "census_report", "census_interval", "census_count", "census_gap", "census_lease",  // notification ids
                 "recording",  // found by its digests of names; RecordingStoreTests erases

@@ -123,10 +123,12 @@ import TestSupport
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }
+            let stopped = ["INSERT", "SELECT"].map { "stopped_variant \($0)" }
             let said = ["DELETE", "INSERT", "SELECT"].map { "saying \($0)" }
             #expect(
                 rights.sorted()
-                    == (tables + kept + said + ["migration SELECT", "delivery SELECT", "api_key SELECT"]).sorted())
+                    == (tables + kept + stopped + said + ["migration SELECT", "delivery SELECT", "api_key SELECT"])
+                    .sorted())
         }
     }
 }

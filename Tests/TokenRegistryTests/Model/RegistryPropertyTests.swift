@@ -9,7 +9,7 @@ import TestSupport
 /// Runs random sequences of operations on the stores and on the model, with days and weeks between them. Compares every
 /// result, and each user's devices and topics after every step; at the end all rows and events. Each sequence has its
 /// own app, so many run together in batches.
-@Suite(.timeLimit(.minutes(5))) struct RegistryPropertyTests {
+@Suite(.timeLimit(.minutes(15))) struct RegistryPropertyTests {
     static let sequences = 10_000
     static let together = 400
     static let steps = 6
