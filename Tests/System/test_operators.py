@@ -81,7 +81,7 @@ def test_a_preview_equals_the_delivered_payload_byte_for_byte(stack, phones, tmp
         stack, "rules", "preview", str(ROOT / "Services/Rules/RuleSets/family-portal.yaml"), "--events",
         str(tmp_path / "events"), "--apps", stack.env["HELIOGRAPH_APPS"]).splitlines()
     bodies = [line.strip() for line in shown if line.startswith("        {")]
-    assert len(bodies) == 2, shown
+    assert len(bodies) == 3 and '"web_push":8030' in bodies[2], shown
     assert shown[2].strip() == f"APNs (iOS, macOS, watchOS): {len(bodies[0].encode())} of 4096 bytes"
 
     publish(stack, event)
