@@ -57,12 +57,13 @@ package struct APNsCodec: ProviderCodec {
 
     private static func bodies(of push: Push, _ pushType: APNsPushType) -> APNsRendering.Bodies {
         let first = push.targets.first?.badge
+        let content = push.apnsContent
         guard push.targets.contains(where: { $0.badge != first }) else {
-            return .one(body(push.apnsContent, badge: first, pushType: pushType))
+            return .one(body(content, badge: first, pushType: pushType))
         }
         var bodies: [Int?: APNsRendering.Body] = [:]
         for badge in Set(push.targets.map(\.badge)) {
-            bodies[badge] = body(push.apnsContent, badge: badge, pushType: pushType)
+            bodies[badge] = body(content, badge: badge, pushType: pushType)
         }
         return .byBadge(bodies)
     }

@@ -27,6 +27,8 @@ package struct RuleSet: Sendable {
     /// The rules by event type, in the order of the file.
     private let rulesByEvent: [String: (rules: [Rule], index: RuleIndex)]
     private let positions: [String: Int]
+    /// The stopped variants, by the names of their rules, with the time from which events have the first variant instead.
+    package let stops: [String: Timestamp]
     /// The built-in rules for direct notifications, by name.
     let directRules: [String: Rule]
 
@@ -50,6 +52,9 @@ package struct RuleSet: Sendable {
         self.borrowedEvents = borrowedEvents
         self.replacements = replacements
         positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
+        stops = Dictionary(rules.compactMap { rule in rule.variant?.stoppedAt.map { (rule.name, $0) } }) {
+            first, _ in first
+        }
         var rulesByEvent: [String: [Rule]] = [:]
         for rule in rules {
             // A rule may name an event twice, as two updates of a live surface by one event do.

@@ -44,8 +44,8 @@ struct VariantDraw: Hashable, Sendable {
     let isHeldOut: Bool
 
     func includes(_ user: UserID, of app: AppID) -> Bool {
-        let names = ["variant", app.rawValue, rule]
-        return shares.contains { $0.contains(user, in: names) }
+        let draw = UserShare.draw(user, in: ["variant", app.rawValue, rule])
+        return shares.contains { $0.contains(draw) }
     }
 }
 
@@ -57,7 +57,7 @@ package struct HoldOut: Hashable, Sendable {
 
     /// Whether the user gets no notification of this type.
     package func includes(_ user: UserID, of app: AppID, type: String?) -> Bool {
-        type.map(types.contains) ?? false && share.contains(user, in: ["hold-out", app.rawValue])
+        type.map(types.contains) ?? false && share.contains(UserShare.draw(user, in: ["hold-out", app.rawValue]))
     }
 }
 
@@ -75,9 +75,9 @@ extension NotificationDraft {
 }
 
 extension UserShare {
-    /// Whether the user is in this part of the draw with these names.
-    fileprivate func contains(_ user: UserID, in draw: [String]) -> Bool {
-        contains(DerivedID.uuid5(DerivedID.namespace, ["share"] + draw + [user.rawValue]))
+    /// The user's id in the draw with these names.
+    fileprivate static func draw(_ user: UserID, in names: [String]) -> UUID {
+        DerivedID.uuid5(DerivedID.namespace, ["share"] + names + [user.rawValue])
     }
 }
 
@@ -94,11 +94,6 @@ extension RuleSets {
 }
 
 extension RuleSet {
-    /// The stopped variants, by the names of their rules, with the time from which events have the first variant instead.
-    package var stops: [String: Timestamp] {
-        Dictionary(rules.compactMap { rule in rule.variant?.stoppedAt.map { (rule.name, $0) } }) { first, _ in first }
-    }
-
     /// Returns the rules with these stops instead of earlier ones.
     ///
     /// Events that arrived before the time of a stop keep the variant, so that a step of a fan-out and a redelivered event
