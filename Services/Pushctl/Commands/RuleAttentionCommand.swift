@@ -2,7 +2,6 @@ import ArgumentParser
 import DecisionLog
 import FoundationEssentials
 import PushProtocol
-import RuleDryRun
 import RuleLanguage
 
 /// `pushctl rules attention`: the notifications that users get on a day.
@@ -26,16 +25,11 @@ struct RuleAttentionCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOption
 
     func run() async throws {
-        let app = try AppID(named: app)
-        let rules: RuleSet
-        do { rules = try AppRuleFile(path, app: app).ruleSet } catch { throw CommandError("\(error)", .input) }
-        let until = try until.map(Timestamp.init(argument:)) ?? .now
-        let from = try from.map(Timestamp.init(argument:)) ?? until - Self.defaultLength
-        guard from < until else { throw CommandError("--from must be before --until", .usage) }
+        let asked = try DecisionReport(path, app: app, from: from, until: until, length: Self.defaultLength)
         let report = try await withDatabase { database in
             try await AttentionStore(database).report(
-                of: rules.visibleRules, app: app, from: from.date, until: until.date, zone: rules.defaults.zone.name,
-                promise: rules.defaults.dailyPromise)
+                of: asked.rules.visibleRules, app: asked.app, from: asked.from, until: asked.until,
+                zone: asked.rules.defaults.zone.name, promise: asked.rules.defaults.dailyPromise)
         }
         try output.write(report.json, text: report.lines)
     }

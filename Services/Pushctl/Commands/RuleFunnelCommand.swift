@@ -2,7 +2,6 @@ import ArgumentParser
 import DecisionLog
 import FoundationEssentials
 import PushProtocol
-import RuleDryRun
 import RuleLanguage
 
 /// `pushctl rules funnel`: the notifications from the decision to the user.
@@ -26,17 +25,12 @@ struct RuleFunnelCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOption
 
     func run() async throws {
-        let app = try AppID(named: app)
-        let rules: RuleSet
-        do { rules = try AppRuleFile(path, app: app).ruleSet } catch { throw CommandError("\(error)", .input) }
-        let until = try until.map(Timestamp.init(argument:)) ?? .now
-        let from = try from.map(Timestamp.init(argument:)) ?? until - Self.defaultLength
-        guard from < until else { throw CommandError("--from must be before --until", .usage) }
+        let report = try DecisionReport(path, app: app, from: from, until: until, length: Self.defaultLength)
         var funnel = try await withDatabase { database in
             try await FunnelStore(database).funnel(
-                by: by, of: app, from: from.date, until: until.date, zone: rules.defaults.zone.name)
+                by: by, of: report.app, from: report.from, until: report.until, zone: report.rules.defaults.zone.name)
         }
-        if by == .type { funnel = funnel.byType(rules.typesByRule) }
+        if by == .type { funnel = funnel.byType(report.rules.typesByRule) }
         try output.write(funnel.json, text: funnel.lines)
     }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import DecisionLog
 import FoundationEssentials
 import PushProtocol
-import RuleDryRun
 import RuleLanguage
 
 /// `pushctl rules variants`: compares the variants of a rule.
@@ -29,17 +28,15 @@ struct RuleVariantsCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOption
 
     func run() async throws {
-        let app = try AppID(named: app)
-        let rules = try comparedRules(app)
-        let until = try until.map(Timestamp.init(argument:)) ?? .now
-        let from = try from.map(Timestamp.init(argument:)) ?? until - Self.defaultLength
-        guard from < until else { throw CommandError("--from must be before --until", .usage) }
+        let asked = try DecisionReport(path, app: app, from: from, until: until, length: Self.defaultLength)
+        let rules = try compared(asked.rules.variedRules)
         let reports = try await withDatabase { database in
             var reports: [VariantReport] = []
             for rule in rules {
                 reports.append(
                     try await VariantStore(database).report(
-                        of: rule, app: app, from: from.date, until: until.date, measure: measure))
+                        of: ComparedRule(name: rule.name, type: rule.type, variants: rule.variants), app: asked.app,
+                        from: asked.from, until: asked.until, measure: measure))
             }
             return reports
         }
@@ -48,13 +45,7 @@ struct RuleVariantsCommand: AsyncParsableCommand {
             ["variants": .array(reports.map(\.json))], text: Array(lines.joined(separator: [""])))
     }
 
-    private func comparedRules(_ app: AppID) throws -> [ComparedRule] {
-        let all: [ComparedRule]
-        do {
-            all = try AppRuleFile(path, app: app).ruleSet.variedRules.map(ComparedRule.init)
-        } catch {
-            throw CommandError("\(error)", .input)
-        }
+    private func compared(_ all: [RuleSet.VariedRule]) throws -> [RuleSet.VariedRule] {
         guard !all.isEmpty else { throw CommandError("no rule of \(app) has variants", .notFound) }
         guard let rule else { return all }
         guard let one = all.first(where: { $0.name == rule }) else {
@@ -66,14 +57,3 @@ struct RuleVariantsCommand: AsyncParsableCommand {
 }
 
 extension VariantReport.Measure: ExpressibleByArgument {}
-
-extension ComparedRule {
-    fileprivate init(_ rule: RuleSet.VariedRule) {
-        self.init(
-            name: rule.name, type: rule.type,
-            variants: rule.variants.map { name, variant in
-                VariantReport.Variant(
-                    name: variant.name, rule: name, share: variant.share.percent.count, isHeldOut: variant.isHeldOut)
-            })
-    }
-}

@@ -50,7 +50,8 @@ struct VariantGuard: Service {
     func compare() async throws {
         for set in currentRules.ruleSets.ruleSets.values {
             for rule in set.variedRules where !Task.isCancelled {
-                try await compare(ComparedRule(rule), of: set.app)
+                try await compare(
+                    ComparedRule(name: rule.name, type: rule.type, variants: rule.variants), of: set.app)
             }
         }
         try await readStops()
@@ -74,16 +75,5 @@ struct VariantGuard: Service {
                     LogKey.app: "\(app)", "rule": "\(row.variant.rule)", LogKey.reason: "\(harm.harm.rawValue)",
                 ])
         }
-    }
-}
-
-extension ComparedRule {
-    fileprivate init(_ rule: RuleSet.VariedRule) {
-        self.init(
-            name: rule.name, type: rule.type,
-            variants: rule.variants.map { name, variant in
-                VariantReport.Variant(
-                    name: variant.name, rule: name, share: variant.share.percent.count, isHeldOut: variant.isHeldOut)
-            })
     }
 }

@@ -6,9 +6,13 @@ package struct ComparedRule: Hashable, Sendable {
     /// In the order of the file.
     package let variants: [VariantReport.Variant]
 
-    package init(name: String, type: String?, variants: [VariantReport.Variant]) {
+    package init(
+        name: String, type: String?, variants: [(name: String, rule: String, share: Int, isHeldOut: Bool)]
+    ) {
         self.name = name
         self.type = type
-        self.variants = variants
+        self.variants = variants.map {
+            VariantReport.Variant(name: $0.name, rule: $0.rule, share: $0.share, isHeldOut: $0.isHeldOut)
+        }
     }
 }

@@ -78,9 +78,8 @@ import TestSupport
             let report = try await VariantStore(pool).report(
                 of: ComparedRule(
                     name: "tip", type: "tips",
-                    variants: ["plain", "loud"].map {
-                        VariantReport.Variant(name: $0, rule: "tip-\($0)", share: 50, isHeldOut: false)
-                    }), app: Self.app, from: (Self.now - .seconds(86_400)).date, until: Self.now.date)
+                    variants: ["plain", "loud"].map { ($0, "tip-\($0)", 50, false) }), app: Self.app,
+                from: (Self.now - .seconds(86_400)).date, until: Self.now.date)
             #expect(report.rows.map(\.stoppedAt) == [nil, stops["tip-loud"]?.date])
         }
     }

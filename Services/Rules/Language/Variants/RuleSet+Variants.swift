@@ -1,11 +1,14 @@
+import PushProtocol
+
 extension RuleSet {
     /// A rule with variants.
     package struct VariedRule: Sendable {
         package let name: String
         /// The preference type of its notifications.
         package let type: String?
-        /// The name of each variant's own rule, and the variant, in the order of the file.
-        package var variants: [(rule: String, variant: Rule.Variant)]
+        /// The variants in the order of the file: the name, that of the variant's own rule, the share in percent, and
+        /// whether its users get nothing.
+        package var variants: [(name: String, rule: String, share: Int, isHeldOut: Bool)]
     }
 
     /// The rules with variants, in the order of the file.
@@ -13,12 +16,11 @@ extension RuleSet {
         var found: [VariedRule] = []
         for rule in rules {
             guard let variant = rule.variant else { continue }
-            if found.last?.name == variant.rule {
-                found[found.count - 1].variants.append((rule.name, variant))
-            } else {
-                found.append(
-                    VariedRule(name: variant.rule, type: rule.policy.type, variants: [(rule.name, variant)]))
+            if found.last?.name != variant.rule {
+                found.append(VariedRule(name: variant.rule, type: rule.policy.type, variants: []))
             }
+            found[found.count - 1].variants.append(
+                (variant.name, rule.name, variant.share.percent.count, variant.isHeldOut))
         }
         return found
     }
